@@ -1,0 +1,41 @@
+"""Where kernels can be tested without a GPU: on Linux, those in CUDA C++ if there is a C++ compiler.
+
+Triton's interpreter is mended for numpy 2.4, where int() refuses an array of one element.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+CUDA = ["test_recurrence.py"]
+TRITON = [
+    p.name
+    for p in Path(__file__).parent.glob("test_*.py")
+    if p.name not in (*CUDA, "test_plan.py", "test_products.py")
+]
+
+collect_ignore = [] if sys.platform == "linux" else [*CUDA, *TRITON]
+if shutil.which("c++") is None:
+    collect_ignore += CUDA
+
+
+@pytest.fixture(autouse=True, scope="session")
+def loops_run_to_arguments() -> Iterator[None]:
+    """Let an interpreted kernel's `range` end at an argument."""
+    if sys.platform != "linux":  # where there is no Triton
+        yield
+        return
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def patch_and_mend(tensor, scope):
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_mend)
+        yield

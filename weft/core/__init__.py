@@ -1,0 +1,1 @@
+"""What every room shares: shapes, sequences, states, errors, configuration, names, taps, chance."""
