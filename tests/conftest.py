@@ -34,6 +34,12 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def pytest_make_parametrize_id(val: object) -> None:
+    """Refuse content as the name of a test: where the clock or a library makes it, two workers disagree."""
+    if isinstance(val, bytes) and len(val) > 32:
+        raise pytest.UsageError(f"name a parameter of {len(val)} bytes: pytest.param(…, id=…)")
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what could not be collected here."""
     if sys.platform != "linux":

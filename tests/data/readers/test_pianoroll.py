@@ -48,7 +48,7 @@ def test_other_widths_are_refused(tmp_path):
         list(RowSource(f"{path}#train", kinds=("frames",)))
 
 
-@pytest.mark.parametrize("content", [b"", b"no such file" * 20])
+@pytest.mark.parametrize("content", [b"", b"no such file" * 20], ids=["empty", "other"])
 def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "a.mat"
     path.write_bytes(content)
