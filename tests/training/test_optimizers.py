@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from weft.nn.families import families
 from weft.runs.packing import pack, unpack
 from weft.training import TrainConfig, build_optimizer
 from weft.training.optimizers import Memory
@@ -68,3 +69,10 @@ def test_decay_pulls_at_matrices_only_and_frozen_weights_are_left_out():
     torch.testing.assert_close(model[0].weight.detach(), matrix * 0.5)
     assert torch.equal(model[0].bias, bias)
     assert torch.equal(model[1].weight, frozen)
+
+
+def test_decay_leaves_the_gains_of_weight_norm_alone():
+    blocks = families["tcn"].backbone(4, families["tcn"].Config(layers=1), None)
+    optimizer = build_optimizer(blocks, TrainConfig(optimizer="sgd", weight_decay=0.5))
+    pulled = {id(p) for p in optimizer.param_groups[0]["params"]}
+    assert {name.rpartition(".")[2] for name, p in blocks.named_parameters() if id(p) in pulled} == {"v"}
