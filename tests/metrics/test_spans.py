@@ -19,6 +19,9 @@ from weft.metrics import span_f1, spans
         ("O I-PER I-PER O", {("PER", 1, 3)}),
         ("B I O B", {("", 0, 2), ("", 3, 4)}),
         ("B-a-b I-a-b", {("a-b", 0, 2)}),
+        ("B-X I-X E-X S-Y O B-Y E-Y", {("X", 0, 3), ("Y", 3, 4), ("Y", 5, 7)}),
+        ("S-X S-X E-X I-X", {("X", 0, 1), ("X", 1, 2), ("X", 2, 3), ("X", 3, 4)}),
+        ("B-X L-X U-X B-X E-Y", {("X", 0, 2), ("X", 2, 3), ("X", 3, 4), ("Y", 4, 5)}),
     ],
 )
 def test_spans_are_read_as_the_conll_scorer_reads_them(tags, expected):

@@ -152,6 +152,8 @@ def test_labels_of_spans_are_noticed_and_judged_by_spans():
         (["O"], False),
         (["I-X", "O"], False),
         (["B-X", "NOUN"], False),
+        (["B-X", "I-X", "E-X", "S-X", "O"], True),
+        (["S-X", "O"], False),
     ],
 )
 def test_labels_of_spans_look_like_that(names, marked):

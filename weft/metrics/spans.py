@@ -1,4 +1,7 @@
-"""Metrics of spans written as BIO tags: B-X begins a span of type X, I-X continues it, O is outside."""
+"""Metrics of spans written as tags: B-X begins a span of type X, I-X continues it, O is outside.
+
+BIOES writes more: E-X ends a span, S-X is one of a single element; BILOU calls these L-X and U-X.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from weft.metrics.measure import Measurement, columns, f1, metric_of_sums, requi
 
 Span = tuple[str, int, int]  # type, first position, one past the last
 
+CONTINUES, ENDS, MARKS = ("I", "E", "L"), ("E", "L", "S", "U"), ("B", "I", "E", "L", "S", "U")
+
 
 def spans(tags: Sequence[str]) -> set[Span]:
-    """Read the spans out of BIO (IOB2) tags.
+    """Read the spans out of BIO (IOB2), BIOES or BILOU tags.
 
-    An I-X that continues no span of type X begins one, as in the CoNLL scorer, so IOB1 is read too.
+    An I-X or E-X that continues no span of type X begins one, as in the CoNLL scorer, so IOB1 is read too.
     """
     return set(_spans(tags))
 
@@ -24,11 +29,13 @@ def _spans(tags: Sequence[str]) -> Iterator[Span]:
     open_type, start = None, 0
     for position, tag in enumerate([*tags, "O"]):
         prefix, _, name = tag.partition("-")
-        if prefix == "I" and name == open_type:
-            continue
-        if open_type is not None:
-            yield open_type, start, position
-        open_type, start = (name if prefix in ("B", "I") else None), position
+        if prefix not in CONTINUES or name != open_type:
+            if open_type is not None:
+                yield open_type, start, position
+            open_type, start = (name if prefix in MARKS else None), position
+        if prefix in ENDS and open_type is not None:
+            yield open_type, start, position + 1
+            open_type = None
 
 
 def span_f1(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> Measurement:

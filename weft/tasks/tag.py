@@ -16,6 +16,7 @@ from weft.core.state import State
 from weft.data import Dataset, Feed
 from weft.decoding import DecodingConfig
 from weft.metrics import Evaluation, confusion, loss, span_f1, token_accuracy, token_macro_f1
+from weft.metrics.spans import MARKS
 from weft.models import LabelModel, ModelConfig, build_label
 from weft.ops.loss import IGNORE, token_losses
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
@@ -27,7 +28,9 @@ class TagConfig:
     """Section `task` of tag."""
 
     spans: str = option(
-        "auto", "labels mark spans as B-X I-X O; auto looks at them", choices=("auto", "true", "false")
+        "auto",
+        "labels mark spans as B-X I-X O, or with E-X and S-X too; auto looks at them",
+        choices=("auto", "true", "false"),
     )
 
 
@@ -146,7 +149,7 @@ def tag_batch(logits: Sequences, labels: Sequences) -> list[Tagged]:
 
 
 def has_spans(names: Iterable[str]) -> bool:
-    """Tell whether labels are those of spans: B-X, I-X and O, nothing else, and some B-X."""
+    """Tell whether labels are those of spans: B-X, I-X (E-X, S-X) and O, nothing else, and some B-X."""
     names = set(names) - {"O"}
-    marked = all(name[:2] in ("B-", "I-") and len(name) > 2 for name in names)
+    marked = all(name[:1] in MARKS and name[1:2] == "-" and len(name) > 2 for name in names)
     return marked and any(name[0] == "B" for name in names)
