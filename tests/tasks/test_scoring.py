@@ -115,8 +115,7 @@ def test_shuffled_windows_hold_every_token_and_move_with_the_epoch(text):
     for epoch in range(4):
         batches = [feed.batch(epoch, position) for position in range(feed.batches(epoch))]
         told = np.concatenate([row.numpy() for batch in batches for row in batch["target"].unpad()])
-        assert set(told) == set(text[1:])
-        assert len(told) >= len(text) - 1
+        assert sorted(told) == sorted(text[1:])
         for batch in batches:
             for given, next_ones in zip(batch["input"].unpad(), batch["target"].unpad(), strict=True):
                 assert given[1:].tolist() == next_ones[:-1].tolist()

@@ -110,7 +110,9 @@ def score_windows(model: CausalModel, text: np.ndarray, rows: int, window: int) 
     return Scores.join(parts)
 
 
-def windows_of(text: np.ndarray, starts: np.ndarray, window: int) -> tuple[Sequences, Int[Tensor, "B T"]]:
+def windows_of(
+    text: np.ndarray, starts: np.ndarray, window: int | np.ndarray
+) -> tuple[Sequences, Int[Tensor, "B T"]]:
     """Return the windows that begin at `starts`, and the token after each of theirs."""
     lengths = np.minimum(window, len(text) - 1 - starts)
     places = np.minimum(starts[:, None] + np.arange(lengths.max()), len(text) - 2)  # (B, T)
@@ -124,7 +126,10 @@ def _device(model: CausalModel) -> torch.device:
 
 
 class ShuffledWindows:
-    """Windows of a text in random order, cut at another place each epoch; no state flows between them."""
+    """Windows of a text in random order, cut at another place each epoch; no state flows between them.
+
+    Every token but the first is a target exactly once an epoch.
+    """
 
     carries = False
 
@@ -133,11 +138,11 @@ class ShuffledWindows:
         self.window = min(window, len(text) - 1)
 
     def batches(self, epoch: int) -> int:
-        return -(-len(self._starts(epoch)) // self.rows)
+        return -(-len(self._windows(epoch)) // self.rows)
 
     def batch(self, epoch: int, position: int) -> Batch:
-        starts = self._starts(epoch)[position * self.rows : (position + 1) * self.rows]
-        inputs, wanted = windows_of(self.text, starts, self.window)
+        chosen = self._windows(epoch)[position * self.rows : (position + 1) * self.rows]
+        inputs, wanted = windows_of(self.text, *chosen.T)
         return {"input": inputs, "target": inputs.with_data(wanted.clamp(min=0))}
 
     def tokens(self, batch: Batch) -> int:
@@ -145,12 +150,12 @@ class ShuffledWindows:
         assert isinstance(target, Sequences)
         return int(target.lengths.sum())
 
-    def _starts(self, epoch: int) -> np.ndarray:
+    def _windows(self, epoch: int) -> np.ndarray:
+        """Return where each window begins and how long it is (n, 2), the first as long as the shift."""
         chance = numpy_stream(self.seed, "text windows", epoch)
-        shift = int(chance.integers(self.window))
-        starts = np.arange(shift, len(self.text) - 1, self.window)
-        starts = np.concatenate([[0], starts]) if shift else starts  # what the shift leaves at the front
-        return chance.permutation(starts)
+        shift, pairs = int(chance.integers(self.window)), len(self.text) - 1
+        bounds = np.concatenate([[0], np.arange(shift or self.window, pairs, self.window), [pairs]])
+        return chance.permutation(np.stack([bounds[:-1], np.diff(bounds)], axis=1))
 
 
 def line_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
