@@ -1,3 +1,6 @@
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 import torch
 from small_models import BOTH, FAMILIES, OTHER, SHAPES, TEXT
@@ -55,6 +58,19 @@ def test_mixed_sides_and_their_heads(values):
     wanted = at_width("lstm", "translation", 120, **values) + 1000
     _, got = solved("lstm", "translation", str(wanted), **values)
     assert abs(got / wanted - 1) <= 0.01
+
+
+def test_a_smaller_width_is_taken_where_a_large_vocabulary_leaves_the_finer_knob_no_room():
+    vocabulary = SimpleNamespace(kind="text", size=8000)
+    build = partial(build_translation, vocabulary, vocabulary)
+    values = {
+        "budget": "300K",
+        "layers": 3,
+        "encoder": {"family": "lstm"},
+        "decoder": {"family": "transformer"},
+    }
+    config = solve_budget(parse_model(values, BOTH), build)
+    assert abs(count_on_meta(config, build) / 300_000 - 1) <= 0.01
 
 
 def test_without_a_budget_nothing_changes():

@@ -39,8 +39,15 @@ def solve_budget(config: ModelConfig, build: Build) -> ModelConfig:
 
     least = -(-_narrowest(config) // step)
     width = step * _nearest(lambda n: size(step * n), wanted, config.common.budget, least)
-    solved = config.with_width(width)
-    return _refine(solved, wanted, build)
+
+    def missed(solved: ModelConfig) -> float:
+        return abs(count_on_meta(solved, build) / wanted - 1)
+
+    solved = _refine(config.with_width(width), wanted, build)
+    if missed(solved) <= TOLERANCE or width == step * least:
+        return solved
+    smaller = _refine(config.with_width(width - step), wanted, build)  # the finer knob only adds to a width
+    return min(solved, smaller, key=missed)
 
 
 def _multiples(config: ModelConfig) -> Iterator[int]:
