@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from weft.api import train
 from weft.api.trace import RunTrace, join_steps
 from weft.core.errors import InputError
 from weft.core.taps import Trace
@@ -32,6 +33,31 @@ def test_attention_to_a_source_comes_before_attention_to_itself():
     trace = made(self_attention=[torch.ones(1, 1, 2, 3)], cross_attention=[torch.zeros(1, 1, 2, 3)])
     assert not trace.attention()[0].any()
     assert trace.names() == ["self_attention", "cross_attention"]
+
+
+SERIES, PIECE = [[float(step % 7)] for step in range(60)], [[60, 64], [62], [60, 67]]
+READ = {
+    "forecast": (
+        [np.array(SERIES)] * 4,
+        {"name": "forecast", "history": 12, "horizon": 2},
+        {"patch": 4},
+        SERIES,
+        3,
+    ),
+    "music": ([np.eye(3, 88, 40, dtype=np.uint8)] * 40, "music", {}, PIECE, 3),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_predict_reads_can_be_traced(name, tmp_path):
+    rows, task, values, source, size = READ[name]
+    model = {"family": "transformer", "width": 8, "heads": 2, "layers": 1, **values}
+    run = train(rows, task=task, model=model, valid=rows, run=tmp_path / "run", train={"steps": 1})
+    (weights,) = run.trace(source).attention()
+    assert weights.shape == (2, size, size)
+    np.testing.assert_allclose(weights.sum(2), 1, atol=1e-6)
+    with pytest.raises(InputError, match="at least one element"):
+        run.trace([])
 
 
 @pytest.mark.parametrize(

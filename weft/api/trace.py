@@ -77,11 +77,9 @@ def record(
     model: Any, task: Any, fields: Mapping[str, Any], source: Any, decoding: DecodingConfig
 ) -> RunTrace:
     """Listen while the model reads one raw input and, if it has two sides, rereads its own answer."""
-    field = next(iter(fields.values()))
-    x = encode_one(field, source, next(model.parameters()).device)
-    if not int(x.lengths):
+    x, shown = _given(model, task, next(iter(fields.values())), source)
+    if not shown:
         raise InputError("A trace needs an input of at least one element, but this one is empty.")
-    shown = tokens(field, x)
     if set(task.sides) != {"encoder", "decoder"}:
         return RunTrace(_listen(model, x), shown, shown)
     answer = task.search(model, x, decoding)[0][0].tokens
@@ -89,7 +87,16 @@ def record(
     return RunTrace(_listen(model, x, Sequences.full(y)), shown, fields["target"].tokens(answer))
 
 
-def _listen(model: Any, *inputs: Sequences) -> Trace:
+def _given(model: Any, task: Any, field: Any, source: Any) -> tuple[Any, list[str]]:
+    """Return what the model reads for one raw input, and how each element of it is shown."""
+    device = next(model.parameters()).device
+    if hasattr(task, "given"):
+        return task.given(model, source, device)
+    x = encode_one(field, source, device)
+    return x, tokens(field, x)
+
+
+def _listen(model: Any, *inputs: Any) -> Trace:
     training = model.training
     model.eval()
     try:

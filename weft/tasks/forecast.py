@@ -184,6 +184,14 @@ class Forecast:
         self.check_input(raw)
         return self.series.encode(raw)[-self.config.history :]
 
+    def given(self, model: ForecastModel, raw: Any, device: torch.device) -> tuple[Tensor, list[str]]:
+        """Return the history that the model reads of one raw series; a patch is called by its last step."""
+        history = self._history(raw)
+        if history is None:
+            return torch.zeros(0, device=device), []
+        ends = range(model.patch, len(history) + 1, model.patch)
+        return torch.from_numpy(history[None]).to(device), [str(end) for end in ends]
+
     def check_input(self, raw: Any) -> None:
         """Refuse a series shorter than the history."""
         if 0 < len(raw) < self.config.history:

@@ -20,7 +20,7 @@ from weft.metrics import Evaluation, Measurement, frame_nll, metric_of_sums
 from weft.metrics.measure import columns, ratio
 from weft.models import CausalModel, ModelConfig, build_causal
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
-from weft.tasks.running import answer, bucket_feed, each_batch, evaluating, in_order
+from weft.tasks.running import answer, bucket_feed, each_batch, encode_one, evaluating, in_order
 
 LOWEST = 21  # MIDI number of a piano's first key
 
@@ -102,6 +102,11 @@ class Music:
         with evaluating(model) as device:
             for shares in answer(pieces, self.frames, self.batch, device, run):
                 yield Prediction("") if shares is None else _prediction(shares)
+
+    def given(self, model: CausalModel, raw: Any, device: torch.device) -> tuple[Sequences, list[str]]:
+        """Return the frames of one raw piece, called by their numbers."""
+        x = encode_one(self.frames, read_piece(raw, 1, self.frames.width), device)
+        return x, [str(frame + 1) for frame in range(x.max_length)]
 
 
 def known_and_next(frames: Sequences) -> tuple[Sequences, Sequences]:

@@ -60,8 +60,9 @@ class Task(Protocol):
     better    validation metric -> "higher" or "lower"
 
     A task may have a static `view(config)`, the View by which a source is cut into parts by position;
-    `check_input(raw)`, which refuses an input it cannot answer; and `unit`, what its loss counts, where
-    that is no token.
+    `check_input(raw)`, which refuses an input it cannot answer; `given(model, raw, device)`, what the model
+    reads for one raw input and the names of its elements, where that is not the encoded first field; and
+    `unit`, what its loss counts, where that is no token.
     """
 
     name: ClassVar[str]
