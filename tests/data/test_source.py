@@ -70,6 +70,40 @@ def test_arrays_in_memory():
     assert [row.values[1] for row in RowSource.from_memory((["a"], np.array([3])), LABELLED)] == ["3"]
 
 
+STEPS = np.arange(8.0).reshape(4, 2)
+TABLE = pandas.DataFrame(
+    {
+        "day": pandas.date_range("2026-01-01", periods=4),
+        "a": STEPS[:, 0],
+        "b": STEPS[:, 1],
+        "of": list("xyxy"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "expected"),
+    [
+        (STEPS, {}, [STEPS]),
+        (STEPS[:, 0], {}, [STEPS[:, :1]]),
+        (STEPS[:, 0].tolist(), {}, [STEPS[:, :1]]),
+        (TABLE, {}, [STEPS]),
+        (TABLE, {"columns": ("b",)}, [STEPS[:, 1:]]),
+        (TABLE, {"series": "of"}, [STEPS[::2], STEPS[1::2]]),
+        ([STEPS, STEPS[:3]], {}, [STEPS, STEPS[:3]]),
+        (np.stack([STEPS, STEPS]), {}, [STEPS, STEPS]),
+    ],
+)
+def test_series_in_memory(data, options, expected):
+    rows = [row.values[0] for row in RowSource.from_memory(data, ("values",), ReadOptions(**options))]
+    assert [row.tolist() for row in rows] == [series.tolist() for series in expected]
+
+
+def test_a_table_without_numbers_is_no_series():
+    with pytest.raises(DataError, match=r"no column of numbers\. Name some with data\.columns="):
+        RowSource.from_memory(FRAME[["text"]], ("values",))
+
+
 def test_one_kind_is_a_plain_list():
     assert [row.values for row in RowSource.from_memory(["a b", "c"], ("text",))] == [("a b",), ("c",)]
 

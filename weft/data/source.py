@@ -63,8 +63,13 @@ class RowSource:
 
     @classmethod
     def from_memory(cls, data: Any, kinds: tuple[str, ...], options: ReadOptions | None = None) -> RowSource:
-        """Read from Python objects: a list of rows, a tuple of columns, a mapping of columns, a DataFrame."""
-        columns = memory_columns(data, kinds, (options or ReadOptions()).columns)
+        """Read from Python objects: a list of rows, a tuple of columns, a mapping of columns, a DataFrame.
+
+        Where a row is a series and nothing else, an array (T, C), a DataFrame or a list of numbers is one.
+        """
+        options = options or ReadOptions()
+        series = _series(data, options) if kinds == ("values",) else None
+        columns = [series] if series else memory_columns(data, kinds, options.columns)
 
         def read(files: Files) -> Iterator[Row]:
             for place, raws in enumerate(zip(*columns, strict=True)):
@@ -132,6 +137,33 @@ def digest(value: Any) -> bytes:
         return hashlib.sha256(f"{value.shape}{value.dtype}".encode() + value.tobytes()).digest()
     text = "\x1f".join(value) if isinstance(value, list | tuple) else str(value)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _series(data: Any, options: ReadOptions) -> list[Any] | None:
+    """Return the series of a table, an array (T, C) or a list of numbers; None for a list of series."""
+    if hasattr(data, "columns"):
+        return _table_series(data, options)
+    one = isinstance(data, np.ndarray) and data.ndim < 3 and data.dtype != object
+    return [data] if one or _is_numbers(data) else None
+
+
+def _is_numbers(data: Any) -> bool:
+    return isinstance(data, list) and bool(data) and all(isinstance(step, int | float) for step in data)
+
+
+def _table_series(table: Any, options: ReadOptions) -> list[np.ndarray]:
+    """Return the whole table as one series (T, C), or one for each name in the column `data.series`."""
+    named = (options.series, options.date)
+    numbers = [n for n in table.columns if n not in named and np.asarray(table[n]).dtype.kind in "iuf"]
+    names = options.columns or tuple(numbers)
+    if not names:
+        raise DataError("The data has no column of numbers. Name some with data.columns=.")
+    steps = np.stack([np.asarray(column) for column in _named_columns(table, names, names)], axis=1)
+    if options.series is None:
+        return [steps]
+    name = (options.series,)
+    marks = np.asarray(_named_columns(table, name, name)[0]).astype(str)
+    return [steps[marks == mark] for mark in dict.fromkeys(marks)]
 
 
 def memory_columns(data: Any, kinds: tuple[str, ...], names: tuple[str, ...] = ()) -> list[Any]:
