@@ -141,7 +141,7 @@ def test_a_cache_of_any_capacity_gives_the_same(capacity):
         y, state = network.step(x.data[:, t], state)
         assert torch.allclose(y, want[:, t], atol=1e-10)
     assert state.position.tolist() == [5, 5]
-    assert state.layers[0].keys.shape[2] == (100 if capacity == 100 else 64 if capacity is None else 66)
+    assert state.layers[0].keys.shape[2] == (100 if capacity == 100 else 16 if capacity is None else 18)
 
 
 def test_what_is_tapped():

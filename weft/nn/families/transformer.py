@@ -26,7 +26,7 @@ from weft.ops.attention import pool, pool_weights
 from weft.ops.masks import combine, position_mask
 from weft.ops.positions import rotate
 
-_ROUND = 64  # a cache that grows grows by at least so many places
+_ROUND = 16  # a cache that grows grows by at least so many places; every step copies all of them
 
 
 @dataclass(frozen=True)
