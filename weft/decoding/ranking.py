@@ -21,9 +21,18 @@ def best(scores: Float[Tensor, "B V"], count: int) -> tuple[Float[Tensor, "B W"]
     if size <= CHUNK * count:
         places = torch.arange(max(size, count), device=scores.device).expand(len(scores), -1)
         return _best_of(F.pad(scores, (0, places.shape[1] - size), value=-torch.inf), places, count)
-    chunks = F.pad(scores, (0, -size % CHUNK), value=-torch.inf).unflatten(1, (-1, CHUNK))  # (B, V/128, 128)
-    places = _places_in_best_chunks(chunks.amax(2), count)
-    return _best_of(chunks.flatten(1).gather(1, places), places, count)
+    places = _places_in_best_chunks(_maxima(scores), count)
+    picked = scores.gather(1, places.clamp(max=size - 1)).masked_fill(places >= size, -torch.inf)
+    return _best_of(picked, places, count)
+
+
+def _maxima(scores: Float[Tensor, "B V"]) -> Float[Tensor, "B C"]:
+    """Return the maximum of every chunk, the last perhaps short, without a copy of the scores."""
+    whole = scores.shape[1] // CHUNK * CHUNK
+    maxima = scores[:, :whole].unflatten(1, (-1, CHUNK)).amax(2)  # (B, V/128)
+    if whole == scores.shape[1]:
+        return maxima
+    return torch.cat([maxima, scores[:, whole:].amax(1, keepdim=True)], dim=1)
 
 
 def _places_in_best_chunks(maxima: Tensor, count: int) -> Tensor:
