@@ -110,7 +110,7 @@ def series_baseline(run: Any, evaluation: Any) -> dict[str, float]:
     from weft.tasks.baselines import linear_forecast, seasonal_naive, tell_linear
 
     session = run.session
-    horizon, season = run.settings.task_config.horizon, run.settings.task_config.season
+    horizon, season = run.settings.task_config.horizon, run.settings.data.season
     windows = [_windows(session, part) for part in ("train", "test")]
     (history, future), (known, wanted) = windows
     linear = tell_linear(linear_forecast(history[::4], future[::4]), known)

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.core.errors import ArtefactError, ConfigError, DataError
-from weft.data.fields import LabelField, TextField, ValueField, VectorsField, WordsField
+from weft.data.fields import (
+    LabelField,
+    TextField,
+    ValueField,
+    VectorsField,
+    WordsField,
+    field_from_plain,
+)
 from weft.data.fit import FieldOptions, Moments, fit_field, fit_fields, fit_vectors, load_fields, save_fields
 from weft.data.rows import Row
 
@@ -96,6 +103,13 @@ def test_a_shared_vocabulary():
     fields = fit_fields(rows, schema, FieldOptions(tokens="word", shared=True))
     assert fields["source"] is fields["target"]
     assert fields["source"].encode("a b").tolist() == [4, 5]
+
+
+def test_the_change_of_series_from_season_to_season():
+    series = [[[1, 5], [2, 5], [4, 5], [np.nan, 5]], [[7, 5]], [[0, 5], [9, 5], [3, 5]]]
+    field = fit_field("values", series, FieldOptions(season=2), missing=True)
+    assert field.change.tolist() == [3.0, 0.0]  # |4 - 1| and |3 - 0|; a short series and NaN tell nothing
+    assert field_from_plain(field.plain()).change.tolist() == field.change.tolist()
 
 
 def test_no_label_at_all():

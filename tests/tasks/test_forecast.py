@@ -32,7 +32,8 @@ class LastValue(ForecastModel):
 
 def make_task(channels=1, **task):
     config = parse(ForecastConfig, {"history": 3, "horizon": 2, **task}, "task")
-    field = VectorsField(channels, [10.0] * channels, [2.0] * channels)
+    change = [4.0, 0.0][:channels]  # the second channel never changed in training
+    field = VectorsField(channels, [10.0] * channels, [2.0] * channels, change)
     return Forecast(config, {"series": field}, BatchConfig(rows=2))
 
 
@@ -68,7 +69,7 @@ def test_metrics_by_hand():
     assert list(values) == ["mse", "mae", "mase", "smape"]
     assert values["mse"] == pytest.approx((1 + 4) / 2)  # scaled: 2 is the deviation
     assert values["mae"] == pytest.approx(1.5)
-    assert values["mase"] == pytest.approx(3 / 2)  # mean error 3, naive error 2
+    assert values["mase"] == pytest.approx(3 / 4)  # mean error 3, change in training 4
     assert values["smape"] == pytest.approx((200 * 2 / 30 + 200 * 4 / 32) / 2)
     assert task.validate(LastValue(2), data) == pytest.approx({"loss": 2.5, "mse": 2.5, "mae": 1.5})
 
@@ -77,7 +78,7 @@ def test_a_channel_that_never_changes_is_left_out_of_mase():
     task = make_task(2)
     data = dataset(task, [[10, 5], [12, 5], [14, 5], [16, 5], [18, 5]])
     evaluation = task.evaluate(LastValue(2), data, [], DecodingConfig())
-    assert evaluation.measurements["mase"].value == pytest.approx(3 / 2)
+    assert evaluation.measurements["mase"].value == pytest.approx(3 / 4)
 
 
 def test_windows_of_test_begin_their_futures_in_test():
@@ -129,7 +130,8 @@ def test_two_waves_are_learned(tmp_path, channels):
     steps = np.arange(400)
     waves = np.stack([5 + np.sin(steps * 2 * np.pi / 12), 50 - 20 * np.cos(steps * 2 * np.pi / 8)], 1)
     values = {
-        "task": {"name": "forecast", "history": 24, "horizon": 6, "season": 24, "channels": channels},
+        "task": {"name": "forecast", "history": 24, "horizon": 6, "channels": channels},
+        "data": {"season": 24},
         "run": str(tmp_path / "run"),
         "threads": 1,
         "model": {"family": "gru", "width": 16, "layers": 1, "patch": 2, "input_dropout": 0},

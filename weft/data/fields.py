@@ -253,6 +253,7 @@ class ValueField:
 class VectorsField:
     """A numeric series (T, C) float32, each channel as (x - mean) / std if scaled.
 
+    `change` is the mean |x_t - x_{t - season}| of each channel in training, 0 where it is not known.
     NaN is refused unless declared as missing; then it becomes the channel's training mean.
     """
 
@@ -263,6 +264,7 @@ class VectorsField:
         width: int,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
+        change: Sequence[float] | None = None,
         scale: bool = True,
         missing: bool = False,
     ):
@@ -271,6 +273,7 @@ class VectorsField:
         self.mean = np.array([0.0] * width if mean is None else mean, np.float64)
         self.std = np.array([1.0] * width if std is None else std, np.float64)
         self.std[self.std == 0] = 1  # a constant channel becomes zeros
+        self.change = np.array([0.0] * width if change is None else change, np.float64)
 
     def encode(self, raw: Any) -> np.ndarray:
         series = read_series(raw, self.width, self.missing)
@@ -285,7 +288,7 @@ class VectorsField:
         return 0
 
     def plain(self) -> dict[str, Any]:
-        numbers = {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        numbers = {name: getattr(self, name).tolist() for name in ("mean", "std", "change")}
         flags = {"scale": self.scale, "missing": self.missing}
         return {"kind": self.kind, "width": self.width, **numbers, **flags}
 
@@ -345,7 +348,8 @@ def _value_field(values: Mapping[str, Any]) -> Field:
 
 @kinds.register("values")
 def _vectors_field(values: Mapping[str, Any]) -> Field:
-    return VectorsField(values["width"], values["mean"], values["std"], values["scale"], values["missing"])
+    names = ("width", "mean", "std", "change", "scale", "missing")
+    return VectorsField(*(values[name] for name in names))
 
 
 @kinds.register("frames")

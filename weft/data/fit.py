@@ -52,6 +52,7 @@ class FieldOptions:
     max_chars: int = option(16, "most characters kept of a word", low=1, high=1024)
     multi_label: bool = option(False, "an item has several labels, commas between them")
     scale: bool = option(True, "scale numbers to mean 0 and deviation 1 over training")
+    season: int = option(1, "steps after which a numeric series repeats itself, for MASE", low=1)
 
 
 def fit_text(texts: Iterable[Any], options: FieldOptions) -> TextField:
@@ -117,15 +118,18 @@ def fit_value(values: Iterable[Any], options: FieldOptions) -> ValueField:
 
 
 def fit_vectors(items: Iterable[Any], options: FieldOptions, missing: bool = False) -> VectorsField:
-    """Learn the mean and deviation of each channel over all steps of all series."""
+    """Learn each channel's mean, deviation and change from season to season over all steps of all series."""
     moments: Moments | None = None
+    changes: Moments | None = None
     for item in items:
         series = read_series(item, moments.width if moments else None, missing)
-        moments = moments or Moments(series.shape[1])
+        moments, changes = moments or Moments(series.shape[1]), changes or Moments(series.shape[1])
         moments.add(series)
-    if moments is None:
+        changes.add(np.abs(series[options.season :] - series[: -options.season]))
+    if moments is None or changes is None:
         raise DataError("There is no series in the training data.")
-    return VectorsField(moments.width, moments.mean.tolist(), moments.std.tolist(), options.scale, missing)
+    numbers = (part.tolist() for part in (moments.mean, moments.std, changes.mean))
+    return VectorsField(moments.width, *numbers, scale=options.scale, missing=missing)
 
 
 def fit_frames(items: Iterable[Any], options: FieldOptions) -> FramesField:

@@ -40,7 +40,6 @@ class ForecastConfig:
     history: int = option(96, "steps known", low=1)
     horizon: int = option(24, "steps to be told", low=1)
     stride: int = option(1, "steps from one training window to the next", low=1)
-    season: int = option(1, "steps after which the series repeats itself, for MASE", low=1)
     channels: str = option(
         "joint", "channels told together, or one by one by the same network", choices=("joint", "separate")
     )
@@ -142,20 +141,11 @@ class Forecast:
         told, future = (np.concatenate(column) for column in zip(*parts, strict=True))
         measured = {"mse": mse(told, future), "mae": mae(told, future)}
         told, future = self.series.decode(told), self.series.decode(future)
-        scale = self._naive_error(data)
+        scale = self.series.change
         if (scale > 0).any():  # a channel that never changes cannot be scaled, and is left out
             measured["mase"] = mase(told[:, :, scale > 0], future[:, :, scale > 0], scale[scale > 0])
         measured["smape"] = smape(told, future)
         return Evaluation(measured, np.full(len(told), self.config.history), unit="steps")
-
-    def _naive_error(self, data: Dataset) -> Float[np.ndarray, "C"]:
-        """Return mean |y_t - y_{t - season}| of each channel over the series, histories included."""
-        season, column = self.config.season, data.columns["series"]
-        series = [
-            self.series.decode(item) for item in column.take(data.places(np.arange(len(data))).tolist())
-        ]
-        steps = [np.abs(item[season:] - item[:-season]) for item in series]
-        return np.concatenate(steps).mean(0) if sum(map(len, steps)) else np.zeros(self.series.width)
 
     def predict(
         self, model: ForecastModel, inputs: Iterable[Any], decoding: DecodingConfig, first: int = 0
