@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from weft import ops
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.core.sequences import Sequences
-from weft.ops.weights import RecurrentWeights
+from weft.ops.weights import RecurrentWeights, check_shapes
 
 GATES = {"rnn": 1, "relu": 1, "lstm": 4, "gru": 3, "gru_before": 3}
 LAYERS = {"rnn": nn.RNN, "relu": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -289,3 +289,26 @@ def test_a_reset_that_does_not_exist_is_refused():
         ConfigError, match=r"`reset` must be `after` \(torch\) or `before` \(the lectures\), "
     ):
         ops.gru(torch.zeros(1, 1, 3).double(), draw("gru", 3, 2), reset="never")
+
+
+def test_an_activation_that_does_not_exist_is_refused():
+    with pytest.raises(ConfigError, match="`activation` must be `tanh` or `relu`, but is `sigmoid`"):
+        ops.rnn(torch.randn(2, 3, 4).double(), draw("rnn", 4, 5), activation="sigmoid")
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_shapes_that_do_not_fit_are_refused(kind, backend):
+    """torch's LSTM kernel reads beyond weights and states that are too small."""
+    x, w = torch.randn(2, 3, 4).double(), draw(kind, 4, 5)
+    with pytest.raises(InputError, match=r"`x` must be \(B, T, 6\), as wide as `w_ih` takes it, but is"):
+        run(kind, x, draw(kind, 6, 5), None, None, False, backend)
+    other = draw("rnn" if GATES[kind] > 1 else "gru", 4, 5)
+    with pytest.raises(
+        InputError, match=rf"`w_ih` must be \({5 * GATES[kind]}, 4\) for {GATES[kind]} gates of"
+    ):
+        run(kind, x, other, None, None, False, backend)
+    with pytest.raises(InputError, match=r"`state` must be \(2, 5\) for . gates .* but is \(2, 6\)"):
+        run(kind, x, w, draw_state(kind, 2, 6), None, False, backend)
+    with pytest.raises(InputError, match=r"`lengths` must be \(2,\) for .* but is \(3,\)"):
+        check_shapes(x, w, (), torch.ones(3), GATES[kind])

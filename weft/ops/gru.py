@@ -17,6 +17,7 @@ from weft.ops.weights import (
     RecurrentWeights,
     blank_padding,
     both_biases,
+    check_shapes,
     flag_padding,
     keep_valid,
     kernel_options,
@@ -92,6 +93,7 @@ def gru(
     if reset not in RESETS:
         raise ConfigError(f"`reset` must be `after` (torch) or `before` (the lectures), but is `{reset}`.")
     cell = f"gru_{reset}"
+    check_shapes(x, w, () if h is None else (h,), lengths, gates=3)
     backend = choose_recurrent(backend, cell, x, w, "torch" if reset == "after" else "loop")
     if backend == "fused":
         states = [None if h is None else (h,)]

@@ -10,6 +10,7 @@ from weft.ops.fused import choose_recurrent, fused_layer
 from weft.ops.weights import (
     RecurrentWeights,
     blank_padding,
+    check_shapes,
     flag_padding,
     keep_valid,
     kernel_options,
@@ -73,6 +74,7 @@ def lstm(
     Returns the outputs of all steps (zeros at padding) and each row's (h, c) after its last valid
     step; `reverse` reads from the last valid step to the first.
     """
+    check_shapes(x, w, state or (), lengths, gates=4)
     backend = choose_recurrent(backend, "lstm", x, w)
     if backend == "fused":
         y, finals = fused_layer("lstm", x, [w], [state], lengths, "backward" if reverse else "forward")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import torch
 
+from weft.core.errors import ConfigError
 from weft.core.sequences import Sequences
 from weft.core.shapes import Float, Int, Tensor
 from weft.ops.fused import choose_recurrent, fused_layer
 from weft.ops.weights import (
     RecurrentWeights,
     blank_padding,
+    check_shapes,
     flag_padding,
     keep_valid,
     kernel_options,
@@ -65,6 +67,9 @@ def rnn(
     Returns the outputs of all steps (zeros at padding) and each row's state after its last valid
     step; `reverse` reads from the last valid step to the first.
     """
+    if activation not in ACTIVATIONS:
+        raise ConfigError(f"`activation` must be `tanh` or `relu`, but is `{activation}`.")
+    check_shapes(x, w, () if h is None else (h,), lengths, gates=1)
     backend = choose_recurrent(backend, activation, x, w)
     if backend == "fused":
         states = [None if h is None else (h,)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 
-from weft.core.errors import ConfigError, nearest
+from weft.core.errors import ConfigError, InputError, nearest
 from weft.core.sequences import Sequences
 from weft.core.shapes import Bool, Float, Int, Tensor
 
@@ -26,6 +26,26 @@ class RecurrentWeights(NamedTuple):
     @property
     def hidden(self) -> int:
         return self.w_hh.shape[1]
+
+
+def check_shapes(
+    x: Tensor, w: RecurrentWeights, state: Sequence[Tensor], lengths: Tensor | None, gates: int
+) -> None:
+    """Refuse what does not fit together: some of torch's kernels would read beyond it in silence."""
+    if x.dim() != 3 or x.shape[2] != w.w_ih.shape[1]:
+        raise InputError(
+            f"`x` must be (B, T, {w.w_ih.shape[1]}), as wide as `w_ih` takes it, but is {tuple(x.shape)}."
+        )
+    batch, rows, units = x.shape[0], gates * w.hidden, w.hidden
+    parts = [("w_ih", w.w_ih, (rows, x.shape[2])), ("w_hh", w.w_hh, (rows, units))]
+    parts += [("b_ih", w.b_ih, (rows,)), ("b_hh", w.b_hh, (rows,))]
+    parts += [("state", leaf, (batch, units)) for leaf in state] + [("lengths", lengths, (batch,))]
+    for name, leaf, shape in parts:
+        if leaf is not None and leaf.shape != shape:
+            raise InputError(
+                f"`{name}` must be {shape} for {gates} gates of {units} units and a batch of {batch}, "
+                f"but is {tuple(leaf.shape)}."
+            )
 
 
 def project_input(x: Float[Tensor, "B T D"], w: RecurrentWeights) -> Float[Tensor, "B T GU"]:
