@@ -97,10 +97,12 @@ def _rnn_ragged(
 ) -> tuple[Tensor, Tensor]:
     """Run torch's kernel on padded rows; the final state is the last valid output.
 
-    Padded steps come from a large negative input, so that no relu grows there without end.
+    Padded steps of a relu come from a large negative input, so that it does not grow there without end.
     """
     rows = rows.reverse() if reverse else rows
-    x, w_ih = flag_padding(rows.data, rows.lengths, w.w_ih, [_SHUT])
+    x, w_ih = rows.fill(0).data, w.w_ih
+    if activation == "relu":
+        x, w_ih = flag_padding(rows.data, rows.lengths, w_ih, [_SHUT])
     out = rows.with_data(_rnn_torch(x, w._replace(w_ih=w_ih), h, activation))
     h = torch.where((rows.lengths > 0).unsqueeze(1), out.last(), h)
     out = out.fill(0)
