@@ -1,5 +1,8 @@
 """The drop-in layers against torch.nn over the constructor's arguments, the state_dict loaded both ways."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 import weft.nn
 from weft import ops
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.ops.weights import RecurrentWeights
 
 KINDS = ("RNN", "LSTM", "GRU")
@@ -185,3 +188,44 @@ def test_a_reset_that_does_not_exist_is_refused():
         ConfigError, match=r"`reset` must be `after` \(torch\) or `before` \(the lectures\), but is"
     ):
         weft.nn.GRU(D, U, reset="between")
+
+
+def test_a_gru_that_resets_before_can_be_mapped_transformed_and_traced():
+    layer = weft.nn.GRU(D, U, dtype=torch.float64, reset="before")
+    x, params = draw_input("padded", False), dict(layer.named_parameters())
+
+    def loss(p, row):
+        return functional_call(layer, p, (row.unsqueeze(1),))[0].square().sum()
+
+    each = vmap(grad(loss), (None, 1))(params, x)
+    layer(x)[0].square().sum().backward()
+    hold(tuple(leaf.sum(0) for leaf in each.values()), tuple(p.grad for p in params.values()))
+    slope = torch.randn_like(x)
+    near = (layer(x + 1e-6 * slope)[0] - layer(x - 1e-6 * slope)[0]) / 2e-6
+    hold(jvp(lambda x: layer(x)[0], (x,), (slope,))[1], near, 1e-8)
+    hold(torch.export.export(layer, (x,)).module()(x), layer(x))
+
+
+def test_a_gru_that_resets_before_refuses_to_be_differentiated_twice():
+    layer, x = weft.nn.GRU(D, U, reset="before"), torch.randn(T, 3, D, requires_grad=True)
+    with pytest.raises(InputError, match=r"is differentiated once by its loop. Try backend=.reference"):
+        torch.autograd.grad(layer(x)[0].sum(), x, create_graph=True)
+
+
+COMPILED = """
+import torch
+import weft.nn
+
+lstm, lengths = weft.nn.LSTM(4, 6), torch.tensor([2, 5, 3])
+x = torch.randn(5, 3, 4)
+want = torch.autograd.grad(lstm(x, None, lengths)[0].sum(), list(lstm.parameters()))
+y = torch.compile(lstm, backend="aot_eager")(x, None, lengths)[0]
+got = torch.autograd.grad(y.sum(), list(lstm.parameters()))
+assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(got, want, strict=True))
+"""
+
+
+def test_torch_compile_leaves_the_library_kernel_alone():
+    """In a process of its own: the checks that tests hang on every function stop torch.compile."""
+    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

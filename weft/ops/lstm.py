@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from weft.core.sequences import Sequences
@@ -95,8 +97,16 @@ def lstm(
 def _lstm_torch(x: Tensor, w: RecurrentWeights, state: LSTMPair) -> tuple[Tensor, Tensor, Tensor]:
     """Run torch's kernel on full rows."""
     h, c = (leaf.unsqueeze(0).contiguous() for leaf in state)
-    y, h, c = torch._VF.lstm(x, (h, c), zero_bias(w), *kernel_options())
+    compiled = torch.compiler.is_dynamo_compiling() and torch.is_grad_enabled()
+    kernel = _uncompiled if compiled else torch._VF.lstm
+    y, h, c = kernel(x, (h, c), zero_bias(w), *kernel_options())
     return y, h[0], c[0]
+
+
+@torch._disable_dynamo  # loads torch.compile when called, not before
+def _uncompiled(*args: Any) -> Any:
+    """Leave the kernel out of compiled graphs: torch cannot put its gradient in one on a CPU."""
+    return torch._VF.lstm(*args)
 
 
 def _lstm_ragged(

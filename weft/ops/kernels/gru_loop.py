@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
+from weft.core.errors import InputError
 from weft.core.shapes import Float, Tensor
 from weft.ops.weights import time_steps
 
@@ -22,7 +24,27 @@ def gru_loop(
     gates: Float[Tensor, "T B G"], w_hh: Float[Tensor, "G U"], h: Float[Tensor, "B U"], reverse: bool
 ) -> tuple[Float[Tensor, "T B U"], Float[Tensor, "B U"]]:
     """Return the states of all steps and the last one, time first; it can be differentiated once."""
-    return _Loop.apply(gates, w_hh.to(gates.dtype), h.to(gates.dtype), reverse)
+    run = _by_autograd if gates.shape[0] == 1 or _watched() else _Loop.apply
+    return run(gates, w_hh.to(gates.dtype), h.to(gates.dtype), reverse)
+
+
+def _watched() -> bool:
+    """Tell whether somebody follows each operation: vmap and its kin, forward mode, a tracer, an exporter."""
+    transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    return transformed or torch.jit.is_tracing() or torch.compiler.is_exporting()
+
+
+def _by_autograd(gates: Tensor, w_hh: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+    """Run the equation in operations that torch can follow."""
+    units = h.shape[1]
+    w_rz, w_n = w_hh.mT.split([2 * units, units], dim=1)
+    y: dict[int, Tensor] = {}
+    for t in time_steps(gates.shape[0], reverse):
+        g_rz, g_n = gates[t].split([2 * units, units], dim=1)
+        r, z = torch.addmm(g_rz, h, w_rz).sigmoid().chunk(2, dim=1)
+        n = torch.addmm(g_n, r * h, w_n).tanh()
+        y[t] = h = torch.lerp(n, h, z)
+    return torch.stack([y[t] for t in range(gates.shape[0])]), h
 
 
 class _Loop(torch.autograd.Function):
@@ -48,6 +70,8 @@ class _Loop(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        if torch.is_grad_enabled():  # create_graph: these gradients would stand in no graph
+            raise InputError('`reset="before"` is differentiated once by its loop. Try backend="reference".')
         dy, dh = grads
         w_hh, h, rz, n, rh, y = ctx.saved_tensors
         units = h.shape[1]
