@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, grad, jvp, vmap
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import weft.nn
@@ -99,6 +100,64 @@ def test_the_answer_is_torchs(kind, layers, bias, first, dropout, both, form, gi
     data = (lambda y: y.data) if form in ("packed", "sorted") else (lambda y: y)
     one = weight_gradients(ours, data(got[0]), got[1])
     hold(tuple(one), tuple(weight_gradients(theirs, data(want[0]), want[1])))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("layers", "bias", "first", "dropout", "both", "form", "given"), GRID)
+def test_lengths_that_are_full_change_nothing(kind, layers, bias, first, dropout, both, form, given):
+    """Where lengths are given weft's own path answers."""
+    options = {"num_layers": layers, "bias": bias, "batch_first": first, "bidirectional": both}
+    ours, theirs = make(kind, **options)
+    batch = None if form == "single" else 3
+    x = draw_input("single" if form == "single" else "padded", first)
+    state = start(kind, ours, batch) if given else None
+    got, want = ours(x, state, torch.full((batch or 1,), T)), theirs(x, state)
+    hold(got, want)
+    hold(tuple(weight_gradients(ours, *got)), tuple(weight_gradients(theirs, *want)))
+
+
+WRONG = {  # shapes of the input and of the state
+    "width": ((T, 3, D + 1), None),
+    "dimensions": ((1, T, 3, D), None),
+    "one dimension": ((D,), None),
+    "one layer too many": ((T, 3, D), (3, 3, U)),
+    "no layers": ((T, 3, D), (0, 3, U)),
+    "other batch": ((T, 3, D), (2, 4, U)),
+    "one row for all": ((T, 3, D), (2, 1, U)),
+    "other units": ((T, 3, D), (2, 3, U + 1)),
+    "state without batch": ((T, 3, D), (2, U)),
+    "state with batch": ((T, D), (2, 3, U)),
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "before"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_shapes_are_refused_as_torch_does(kind, wrong):
+    kind, options = ("GRU", {"reset": "before"}) if kind == "before" else (kind, {})
+    ours = getattr(weft.nn, kind)(D, U, 2, **options)
+    theirs = getattr(nn, kind)(D, U, 2)
+    x, shape = torch.randn(WRONG[wrong][0]), WRONG[wrong][1]
+    h = None if shape is None else torch.randn(shape)
+    state = (h, h) if kind == "LSTM" and h is not None else h
+    with pytest.raises((RuntimeError, ValueError)) as want:
+        theirs(x, state)
+    with pytest.raises((RuntimeError, ValueError)) as got:
+        ours(x, state)
+    assert options or str(got.value) == str(want.value)
+    lengths = torch.tensor([2] * (x.shape[1] if x.dim() > 2 else 1))
+    with pytest.raises((RuntimeError, ValueError), match=r"[Ee]xpected|dimensions|equal"):
+        ours(x, state, lengths)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("both", [False, True])
+def test_dropout_in_training_is_torchs_under_the_same_seed(kind, both):
+    ours, theirs = make(kind, num_layers=3, dropout=0.5, bidirectional=both)
+    x = draw_input("padded", False)
+    torch.manual_seed(5)
+    got = ours(x)
+    torch.manual_seed(5)
+    hold(got, theirs(x))
 
 
 @pytest.mark.parametrize("form", ["padded", "packed", "single"])

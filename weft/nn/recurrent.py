@@ -6,6 +6,7 @@ y, (h, c) = lstm(x, lengths=n)       # finished rows freeze; outputs at padding 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from weft import ops
 from weft.core.errors import ConfigError
 from weft.core.shapes import Int, Tensor
+from weft.ops.fused import has_kernels
 from weft.ops.gru import RESETS
 from weft.ops.weights import RecurrentWeights
 
@@ -41,38 +43,48 @@ def _run_stack(
     return x, finals
 
 
-def _forward(
-    layer: nn.RNNBase, cell: str, inputs: Any, state: Any, lengths: Tensor | None
-) -> tuple[Any, Any]:
-    """Bring any accepted input to (B, T, D) with lengths, run the stack, and give it back in kind.
+def _is_torchs(inputs: Any, lengths: Tensor | None) -> bool:
+    """Tell whether torch's own layer is as good: no lengths, no kernel of weft's, nothing it cannot map."""
+    if lengths is not None or isinstance(inputs, PackedSequence):
+        return False
+    return not has_kernels(inputs) and not torch._C._are_functorch_transforms_active()
 
-    `state` is a list with one entry a layer and direction, or None.
-    """
-    states = state or [None] * (layer.num_layers * (2 if layer.bidirectional else 1))
+
+def _forward(layer: nn.RNNBase, cell: str, inputs: Any, hx: Any, lengths: Tensor | None) -> tuple[Any, Any]:
+    """Bring any accepted input to a padded batch, run it, and give outputs and states back in kind."""
     if isinstance(inputs, PackedSequence):
-        x, sizes = pad_packed_sequence(inputs, batch_first=True)
-        y, finals = _run_stack(layer, cell, x, states, sizes.to(x.device))
+        x, sizes = pad_packed_sequence(inputs, layer.batch_first)
+        y, final = _forward_padded(layer, cell, x, hx, sizes.to(x.device))
         presorted = inputs.unsorted_indices is None
-        return pack_padded_sequence(y, sizes, batch_first=True, enforce_sorted=presorted), finals
+        return pack_padded_sequence(y, sizes, layer.batch_first, enforce_sorted=presorted), final
     if inputs.dim() == 2:
-        y, finals = _run_stack(layer, cell, inputs.unsqueeze(0), states, lengths)
-        return y.squeeze(0), finals
-    x = inputs if layer.batch_first else inputs.transpose(0, 1)
-    y, finals = _run_stack(layer, cell, x, states, lengths)
-    return (y if layer.batch_first else y.transpose(0, 1)), finals
+        row = 0 if layer.batch_first else 1
+        hx = _each(lambda leaf: leaf.unsqueeze(1), hx)
+        y, final = _forward_padded(layer, cell, inputs.unsqueeze(row), hx, lengths)
+        return y.squeeze(row), _each(lambda leaf: leaf.squeeze(1), final)
+    return _forward_padded(layer, cell, inputs, hx, lengths)
 
 
-def _unstack(state: Tensor | None) -> list[Tensor] | None:
-    """Cut torch's (layers * directions, B, U), or (layers * directions, U), into a list of (B, U)."""
-    if state is None:
-        return None
-    return list((state if state.dim() == 3 else state.unsqueeze(1)).unbind(0))
+def _forward_padded(
+    layer: nn.RNNBase, cell: str, x: Tensor, hx: Any, lengths: Tensor | None
+) -> tuple[Tensor, Any]:
+    """Check what torch checks, in its words, and run the stack batch first."""
+    if hx is None:
+        layer.check_input(x, None)
+        states = [None] * (layer.num_layers * (2 if layer.bidirectional else 1))
+    else:
+        layer.check_forward_args(x, hx, None)
+        states = list(zip(*hx, strict=True)) if cell == "lstm" else list(hx)
+    y, finals = _run_stack(layer, cell, x if layer.batch_first else x.transpose(0, 1), states, lengths)
+    final = tuple(map(torch.stack, zip(*finals, strict=True))) if cell == "lstm" else torch.stack(finals)
+    return (y if layer.batch_first else y.transpose(0, 1)), final
 
 
-def _stack(states: list[Tensor], inputs: Any) -> Tensor:
-    stacked = torch.stack(states)
-    single = not isinstance(inputs, PackedSequence) and inputs.dim() == 2
-    return stacked.squeeze(1) if single else stacked
+def _each(change: Callable[[Tensor], Tensor], hx: Any) -> Any:
+    """Change every leaf of torch's state: None, h, or (h, c)."""
+    if hx is None or isinstance(hx, torch.Tensor):
+        return hx if hx is None else change(hx)
+    return tuple(map(change, hx))
 
 
 class RNN(nn.RNN):
@@ -81,8 +93,9 @@ class RNN(nn.RNN):
     def forward(
         self, input: Any, hx: Tensor | None = None, lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Any, Tensor]:
-        y, finals = _forward(self, self.nonlinearity, input, _unstack(hx), lengths)
-        return y, _stack(finals, input)
+        if _is_torchs(input, lengths):
+            return super().forward(input, hx)
+        return _forward(self, self.nonlinearity, input, hx, lengths)
 
 
 class GRU(nn.GRU):
@@ -99,8 +112,9 @@ class GRU(nn.GRU):
     def forward(
         self, input: Any, hx: Tensor | None = None, lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Any, Tensor]:
-        y, finals = _forward(self, f"gru_{self.reset}", input, _unstack(hx), lengths)
-        return y, _stack(finals, input)
+        if self.reset == "after" and _is_torchs(input, lengths):
+            return super().forward(input, hx)
+        return _forward(self, f"gru_{self.reset}", input, hx, lengths)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, reset={self.reset}"
@@ -112,11 +126,11 @@ class LSTM(nn.LSTM):
     def forward(
         self, input: Any, hx: tuple[Tensor, Tensor] | None = None, lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
+        if _is_torchs(input, lengths):
+            return super().forward(input, hx)
         if self.proj_size:
             return self._forward_projected(input, hx, lengths)
-        states = None if hx is None else list(zip(_unstack(hx[0]) or [], _unstack(hx[1]) or [], strict=True))
-        y, finals = _forward(self, "lstm", input, states, lengths)
-        return y, (_stack([h for h, _ in finals], input), _stack([c for _, c in finals], input))
+        return _forward(self, "lstm", input, hx, lengths)
 
     def _forward_projected(self, input: Any, hx: Any, lengths: Tensor | None) -> tuple[Any, Any]:
         """Leave layers with proj_size to torch, packing where lengths are given."""

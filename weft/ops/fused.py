@@ -83,6 +83,11 @@ def _gather(states: Sequence[tuple[Tensor, ...] | None], leaf: int, dtype: torch
     return torch.stack([torch.zeros_like(known[0]) if x is None else x for x in leaves]).to(dtype)
 
 
+def has_kernels(x: Tensor) -> bool:
+    """Tell whether "auto" may take the fused kernel where x lies."""
+    return x.is_cuda and "recurrence" in trust.TRUSTED
+
+
 def runs_fused(cell: str, x: Tensor, weights: Sequence[RecurrentWeights]) -> bool:
     """Tell whether "auto" runs all directions of a layer in one launch."""
-    return "recurrence" in trust.TRUSTED and _refusal(cell, x, weights[0].hidden, len(weights)) is None
+    return has_kernels(x) and _refusal(cell, x, weights[0].hidden, len(weights)) is None
