@@ -96,3 +96,36 @@ def test_evaluation_takes_torchs_short_cut_with_the_same_numbers():
         assert torch.allclose(
             fast[1:], theirs.eval()(x, x, x, torch.arange(5) >= torch.tensor([[0], [2], [5]]))[0][1:]
         )
+
+
+def test_lengths_join_masks_that_are_added():
+    ours, theirs = make()
+    x, lengths = inputs(), torch.tensor([2, 5, 3])
+    padding = torch.zeros(3, 5).double().masked_fill(torch.arange(5) >= lengths.unsqueeze(1), float("-inf"))
+    given, pairs = torch.randn(3, 5).double(), torch.randn(4, 5).double()
+    hold(ours(*x, given, lengths=lengths), theirs(*x, given + padding))
+    hold(ours(*x, attn_mask=pairs, lengths=lengths), theirs(*x, padding, attn_mask=pairs))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_lengths_of_one_row_without_a_batch(first):
+    ours, theirs = make(batch_first=first)
+    q, k, v = (x[0] for x in inputs())
+    hold(ours(q, k, v, lengths=torch.tensor([2])), theirs(q, k, v, torch.arange(5) >= 2))
+    y, weights = ours(q, k, v, lengths=torch.tensor([0]))
+    assert torch.equal(y, ours.out_proj.bias.expand(4, D))
+    assert (weights == 0).all()
+
+
+def test_an_empty_row_may_be_masked_too():
+    ours = make()[0]
+    given = torch.tensor([[True] * 5, [False] * 5, [False] * 5])
+    ours(*inputs(), given, lengths=torch.tensor([0, 5, 3]))[0].square().sum().backward()
+    assert all(p.grad.isfinite().all() for p in ours.parameters())
+
+
+def test_lengths_are_not_read_back():
+    """On the meta device there is nothing to read; a compiler and a GPU need not wait either."""
+    ours = MultiheadAttention(D, N, batch_first=True, device="meta")
+    x = torch.randn(3, 5, D, device="meta")
+    assert ours(x, x, x, lengths=torch.tensor([0, 5, 3], device="meta"))[0].shape == (3, 5, D)
