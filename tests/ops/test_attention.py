@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.ops import (
     SCORES,
     ScoreParams,
@@ -153,3 +153,18 @@ def test_errors_name_what_is_wrong():
         attend(q, q, q, "dto")
     with pytest.raises(ConfigError, match=r"There is no backend `fusd`. Did you mean `fused`\?"):
         attend(q, q, q, backend="fusd")
+
+
+def test_what_torch_would_take_amiss_is_refused():
+    q = torch.zeros(1, 2, 3)
+    with pytest.raises(InputError, match=r"`mask` must be of bool, True keeps, but is of torch.float32"):
+        attend(q, q, q, mask=torch.zeros(2, 2))
+    with pytest.raises(InputError, match="`v` must have a value for each of the 2 keys, but has 1"):
+        attention._check_pairs(q, q[:, :1], None)
+
+
+@pytest.mark.parametrize(("score", "name"), [("additive", "w"), ("concat", "w_qk")])
+def test_a_score_without_its_parameters_is_refused(score, name):
+    q = torch.zeros(1, 2, 3)
+    with pytest.raises(InputError, match=rf"The score `{score}` needs `{name}`, but has none."):
+        attend(q, q, q, score, ScoreParams(w=torch.ones(3)) if name == "w_qk" else None)

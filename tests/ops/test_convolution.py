@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.ops import causal_conv, causal_conv_reference
 
 
@@ -53,3 +53,9 @@ def test_a_stream_may_be_cut_anywhere(backend, cut):
 def test_a_backend_that_does_not_exist_is_refused():
     with pytest.raises(ConfigError, match="There is no backend `cuda`"):
         causal_conv(draw(1, 2, 3), draw(4, 3, 3), backend="cuda")
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_a_past_of_another_size_is_refused(size):
+    with pytest.raises(InputError, match="`past` must hold the 4 inputs before x, but holds 5"):
+        causal_conv(draw(2, size, 3), draw(3, 3, 3), None, 2, past=draw(2, 5, 3))

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.ops import cross_entropy, cross_entropy_reference
 
 BACKENDS = ["reference", "plain", "chunked"]
@@ -73,3 +73,10 @@ def test_no_rows(backend):
 def test_a_backend_that_does_not_exist_is_refused():
     with pytest.raises(ConfigError, match=r"There is no backend `plan`. Did you mean `plain`\?"):
         cross_entropy(torch.zeros(1, 2), torch.zeros(3, 2), None, torch.tensor([0]), backend="plan")
+
+
+@pytest.mark.parametrize("backend", ["reference", "plain", "chunked"])
+def test_a_smoothing_that_is_no_share_is_refused(backend):
+    hidden, weight, target = torch.ones(2, 3), torch.ones(4, 3), torch.zeros(2, dtype=torch.int64)
+    with pytest.raises(InputError, match=r"`smoothing` must lie between 0 and 1, but is 1\.5"):
+        cross_entropy(hidden, weight, None, target, 1.5, backend=backend)

@@ -6,12 +6,20 @@ from importlib.util import find_spec
 
 import torch
 
-from weft.core.errors import ConfigError
+from weft.core.errors import ConfigError, InputError
 from weft.core.sequences import length_mask
 from weft.core.shapes import Float, Int, Tensor
 from weft.ops import trust
 from weft.ops.masks import combine, position_mask
-from weft.ops.scores import SCORES, ScoreParams, check_score, pair_score, project_key, project_query
+from weft.ops.scores import (
+    SCORES,
+    ScoreParams,
+    check_params,
+    check_score,
+    pair_score,
+    project_key,
+    project_query,
+)
 from weft.ops.weights import choose_backend
 
 _CHUNK = 2**24  # elements of queries x keys x width that the additive score holds at a time, without kernels
@@ -83,6 +91,8 @@ def attend(
     """
     check_score(score)
     params = params or ScoreParams()
+    check_params(score, params)
+    _check_pairs(k, v, mask)
     backend = choose_backend(backend, ("reference", "torch", "fused"), "auto")
     reason = _refusal(score, q, k, params.w) if backend == "fused" else None
     if reason is not None:
@@ -188,6 +198,14 @@ def _refusal(score: str, *tensors: Tensor | None) -> str | None:
     if not all(x.numel() for x in given):
         return "its input is empty"
     return None if _TRITON else "Triton is not installed"
+
+
+def _check_pairs(k: Tensor, v: Tensor, mask: Tensor | None) -> None:
+    """Refuse values that do not belong to the keys, and a mask to be added: torch would take both."""
+    if k.shape[-2] != v.shape[-2]:
+        raise InputError(f"`v` must have a value for each of the {k.shape[-2]} keys, but has {v.shape[-2]}.")
+    if mask is not None and mask.dtype != torch.bool:
+        raise InputError(f"`mask` must be of bool, True keeps, but is of {mask.dtype}. Try mask == 0.")
 
 
 def _blank(x: Tensor, lengths: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from weft.core.errors import InputError
 from weft.core.shapes import Float, Tensor
 from weft.ops.weights import choose_backend
 
@@ -33,9 +34,11 @@ def causal_conv(
 
     past   the R = (K-1) * dilation inputs before x (None: zeros), so a stream may be cut anywhere
     """
+    reach = (weight.shape[2] - 1) * dilation
+    if past is not None and past.shape[1] != reach:
+        raise InputError(f"`past` must hold the {reach} inputs before x, but holds {past.shape[1]}.")
     if x.shape[1] == 0:
         return x.new_zeros(x.shape[0], 0, weight.shape[0])
-    reach = (weight.shape[2] - 1) * dilation
     if choose_backend(backend, ("reference", "torch"), "torch") == "reference":
         x = x if past is None else torch.cat([past, x], dim=1)
         y = causal_conv_reference(x, weight, bias, dilation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from weft.core.errors import InputError
 from weft.core.shapes import Float, Int, Tensor
 from weft.ops import trust
 from weft.ops.fused import working_dtype
@@ -45,6 +46,8 @@ def cross_entropy(
     "plain" holds the logits whole; "chunked" makes them a part at a time, and again in the backward pass.
     A row whose target is ignored gives nothing, whatever stands in it.
     """
+    if not 0 <= smoothing <= 1:
+        raise InputError(f"`smoothing` must lie between 0 and 1, but is {smoothing}. Try 0.1.")
     ignored = target == IGNORE
     hidden = hidden.masked_fill(ignored.unsqueeze(1), 0)  # a gradient of zero does not undo a NaN
     backend = choose_backend(backend, ("reference", "plain", "chunked"), _fastest(hidden, weight))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import torch
 
-from weft.core.errors import ConfigError, nearest
+from weft.core.errors import ConfigError, InputError, nearest
 from weft.core.shapes import Float, Tensor
 
 
@@ -127,3 +127,12 @@ def check_score(score: str) -> None:
     """Refuse a score that does not exist."""
     if score not in SCORES:
         raise ConfigError(f"There is no attention score `{score}`.{nearest(score, SCORES)}")
+
+
+def check_params(score: str, p: ScoreParams) -> None:
+    """Refuse parameters that lack what the score cannot do without."""
+    for name in {"additive": ("w",), "concat": ("w", "w_qk")}.get(score, ()):
+        if getattr(p, name) is None:
+            raise InputError(
+                f"The score `{score}` needs `{name}`, but has none. Try ScoreParams({name}=...)."
+            )
