@@ -271,6 +271,15 @@ def test_a_gru_that_resets_before_refuses_to_be_differentiated_twice():
         torch.autograd.grad(layer(x)[0].sum(), x, create_graph=True)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_are_not_asked_of_an_exporter_or_the_meta_device(kind):
+    layer, x, lengths = make(kind)[0], draw_input("padded", False), torch.tensor([2, 6, 0])
+    exported = torch.export.export(layer, (x, None, lengths)).module()
+    other = torch.tensor([6, 6, 6])
+    hold(exported(x, None, other), layer(x, None, other))
+    assert layer.to("meta")(x.to("meta"), None, lengths.to("meta"))[0].shape == (T, 3, U)
+
+
 COMPILED = """
 import torch
 import weft.nn

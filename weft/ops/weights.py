@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 
 from weft.core.errors import ConfigError, InputError, nearest
 from weft.core.sequences import Sequences
@@ -74,8 +75,15 @@ def blank_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None) -
 
 
 def ragged(x: Tensor, lengths: Int[Tensor, "B"]) -> bool:
-    """Tell whether some row is padded. On a GPU the answer would cost a wait, so it says yes."""
-    return x.is_cuda or bool((lengths < x.shape[1]).any())
+    """Tell whether some row is padded. Where the answer costs a wait, or cannot be told, it says yes."""
+    unknown = not x.is_cpu or torch.compiler.is_compiling() or followed()
+    return unknown or bool((lengths < x.shape[1]).any())
+
+
+def followed() -> bool:
+    """Tell whether each operation is followed: by vmap and its kin, forward mode, a tracer, an exporter."""
+    transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    return transformed or torch.jit.is_tracing() or torch.compiler.is_exporting()
 
 
 def choose_backend(name: str, known: tuple[str, ...], auto: str) -> str:

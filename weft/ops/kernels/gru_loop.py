@@ -13,25 +13,18 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from weft.core.errors import InputError
 from weft.core.shapes import Float, Tensor
-from weft.ops.weights import time_steps
+from weft.ops.weights import followed, time_steps
 
 
 def gru_loop(
     gates: Float[Tensor, "T B G"], w_hh: Float[Tensor, "G U"], h: Float[Tensor, "B U"], reverse: bool
 ) -> tuple[Float[Tensor, "T B U"], Float[Tensor, "B U"]]:
     """Return the states of all steps and the last one, time first; it can be differentiated once."""
-    run = _by_autograd if gates.shape[0] == 1 or _watched() else _Loop.apply
+    run = _by_autograd if gates.shape[0] == 1 or followed() else _Loop.apply
     return run(gates, w_hh.to(gates.dtype), h.to(gates.dtype), reverse)
-
-
-def _watched() -> bool:
-    """Tell whether somebody follows each operation: vmap and its kin, forward mode, a tracer, an exporter."""
-    transformed = torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
-    return transformed or torch.jit.is_tracing() or torch.compiler.is_exporting()
 
 
 def _by_autograd(gates: Tensor, w_hh: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
