@@ -4,7 +4,7 @@ import torch
 from weft.core.errors import ConfigError
 from weft.core.sequences import Sequences
 from weft.ops import NormedKernel, residual_blocks, residual_blocks_reference
-from weft.ops.blocks import split_past, state_rows
+from weft.ops.blocks import keep_past, split_past, state_rows
 
 
 def draw(*shape: int) -> torch.Tensor:
@@ -95,3 +95,10 @@ def test_what_cannot_run_is_refused():
         ConfigError, match=r"`dropout` must be at least 0 and below 1, but is 1\.0\. Try 0\.1\."
     ):
         residual_blocks(x, weights, 1.0)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 7])
+@pytest.mark.parametrize("reach", [0, 1, 4])
+def test_the_past_of_whole_rows_needs_no_index(size, reach):
+    x, past = Sequences.full(torch.randn(2, size, 3)), torch.randn(2, reach, 3)
+    assert torch.equal(keep_past(x, past, whole=True), keep_past(x, past))

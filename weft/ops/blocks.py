@@ -16,7 +16,7 @@ from weft.core.shapes import Float, Int, Tensor
 from weft.ops import trust
 from weft.ops.convolution import causal_conv
 from weft.ops.fused import working_dtype
-from weft.ops.weights import choose_backend
+from weft.ops.weights import choose_backend, ragged
 
 BACKENDS = ("reference", "torch", "fused")
 
@@ -50,6 +50,7 @@ def residual_blocks_reference(
     backend: str = "reference",
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B S D"]]:
     """Run block after block; return the outputs, zeros in the padding, and what each convolution saw last."""
+    whole = lengths is None or not ragged(x, lengths)
     lengths = Sequences.full(x).lengths if lengths is None else lengths
     rows = state_rows(len(weights), weights[0].v.shape[2])
     past = x.new_zeros(x.shape[0], rows, x.shape[2]) if past is None else past
@@ -57,19 +58,22 @@ def residual_blocks_reference(
     kept = []
 
     def convolve(c: int, inputs: Tensor) -> Tensor:
-        kept.append(keep_past(Sequences(inputs, lengths), pasts[c]))
+        kept.append(keep_past(Sequences(inputs, lengths), pasts[c], whole))
         w = weights[c]
         y = causal_conv(inputs, w.kernel(), w.bias, 2 ** (c // 2), pasts[c], backend)
         return torch.nn.functional.dropout(torch.relu(y), dropout)
 
     for first in range(0, len(weights), 2):
         x = torch.relu(x + convolve(first + 1, convolve(first, x)))
-    return Sequences(x, lengths).fill(0).data, torch.cat(kept, dim=1)
+    return x if whole else Sequences(x, lengths).fill(0).data, torch.cat(kept, dim=1)
 
 
-def keep_past(x: Sequences, past: Float[Tensor, "B R D"]) -> Float[Tensor, "B R D"]:
-    """Return the R inputs before each row's end, across the seam with `past`."""
+def keep_past(x: Sequences, past: Float[Tensor, "B R D"], whole: bool = False) -> Float[Tensor, "B R D"]:
+    """Return the R inputs before each row's end, across the seam with `past`; `whole` rows have one end."""
     reach = past.shape[1]
+    if whole:
+        new = min(reach, x.max_length)
+        return torch.cat([past[:, new:], x.data[:, x.max_length - new :]], dim=1)
     joined = torch.cat([past, x.data], dim=1)
     index = x.lengths.unsqueeze(1) + torch.arange(reach, device=past.device)  # (B, R)
     return joined[torch.arange(past.shape[0], device=past.device).unsqueeze(1), index]

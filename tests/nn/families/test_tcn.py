@@ -71,3 +71,21 @@ def test_looking_both_ways_needs_an_odd_kernel():
         ConfigError, match=r"`kernel` must be odd for a tcn that looks both ways, but is 4\. Try 5\."
     ):
         TCN.encoder(3, TCN.Config(kernel=4), True)
+
+
+def test_lengths_are_not_asked_of_an_exporter_or_a_map():
+    network = make(2, 3)
+    x, lengths = torch.randn(2, 3, 5, 3).double(), torch.tensor([5, 2, 3])
+
+    class Padded(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = network
+
+        def forward(self, x, lengths):
+            return self.network(Sequences(x, lengths))[0].data
+
+    want = torch.stack([Padded()(row, lengths) for row in x])
+    exported = torch.export.export(Padded(), (x[0], lengths)).module()
+    assert torch.allclose(exported(x[1], lengths), want[1])
+    assert torch.allclose(torch.func.vmap(Padded())(x, lengths.expand(2, 3)), want)

@@ -20,6 +20,7 @@ from weft.nn.families.one_way import OneWayEncoder
 from weft.nn.memory import SourceMemory
 from weft.nn.stack import Stack
 from weft.ops.blocks import keep_past, split_past, state_rows
+from weft.ops.weights import ragged
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,12 @@ class TCNBackbone(nn.Module):
     def _block_by_block(self, x: Sequences, state: TCNState) -> tuple[Tensor, Tensor]:
         """Call the blocks as modules, which can be watched; return outputs and the new past."""
         y, kept, pasts = x.data, [], split_past(state.past, 2 * len(self.blocks))
+        whole = not ragged(x.data, x.lengths)
         for block, first, second in zip(self.blocks, pasts[::2], pasts[1::2], strict=True):
             inputs, (y, middle) = y, block(y, first, second)
-            kept += [keep_past(x.with_data(inputs), first), keep_past(x.with_data(middle), second)]
-        return x.with_data(y).fill(0).data, torch.cat(kept, dim=1)
+            kept += [keep_past(x.with_data(inputs), first, whole)]
+            kept += [keep_past(x.with_data(middle), second, whole)]
+        return y if whole else x.with_data(y).fill(0).data, torch.cat(kept, dim=1)
 
     def step(
         self, x_t: Float[Tensor, "B D"], state: TCNState, memory: SourceMemory | None = None
