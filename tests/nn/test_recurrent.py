@@ -149,6 +149,16 @@ def test_wrong_shapes_are_refused_as_torch_does(kind, wrong):
         ours(x, state, lengths)
 
 
+@pytest.mark.parametrize("kind", ["RNN", "GRU"])
+@pytest.mark.parametrize("form", ["packed", "sorted"])
+def test_a_packed_batch_without_gradients_is_left_to_torch(kind, form, monkeypatch):
+    ours, theirs = make(kind, num_layers=2, bidirectional=True)
+    monkeypatch.delattr("weft.nn.recurrent._forward")
+    x = draw_input(form, True)
+    with torch.no_grad():
+        hold(ours(x), theirs(x), 0)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("both", [False, True])
 def test_dropout_in_training_is_torchs_under_the_same_seed(kind, both):

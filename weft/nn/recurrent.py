@@ -43,11 +43,15 @@ def _run_stack(
     return x, finals
 
 
-def _is_torchs(inputs: Any, lengths: Tensor | None) -> bool:
-    """Tell whether torch's own layer is as good: no lengths, no kernel of weft's, nothing it cannot map."""
-    if lengths is not None or isinstance(inputs, PackedSequence):
-        return False
-    return not has_kernels(inputs) and not torch._C._are_functorch_transforms_active()
+def _is_torchs(inputs: Any, lengths: Tensor | None, packs: bool = True) -> bool:
+    """Tell whether torch's own layer is as good: no lengths, no kernel of weft's, nothing it cannot map.
+
+    Of a packed batch it works out no padding, but with gradients, and for an LSTM (`packs` is off), it
+    takes longer than the padded batch does.
+    """
+    if isinstance(inputs, PackedSequence):
+        return packs and inputs.data.is_cpu and not torch.is_grad_enabled()
+    return lengths is None and not has_kernels(inputs) and not torch._C._are_functorch_transforms_active()
 
 
 def _forward(layer: nn.RNNBase, cell: str, inputs: Any, hx: Any, lengths: Tensor | None) -> tuple[Any, Any]:
@@ -126,7 +130,7 @@ class LSTM(nn.LSTM):
     def forward(
         self, input: Any, hx: tuple[Tensor, Tensor] | None = None, lengths: Int[Tensor, "B"] | None = None
     ) -> tuple[Any, tuple[Tensor, Tensor]]:
-        if _is_torchs(input, lengths):
+        if _is_torchs(input, lengths, packs=False):
             return super().forward(input, hx)
         if self.proj_size:
             return self._forward_projected(input, hx, lengths)
