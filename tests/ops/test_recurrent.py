@@ -312,3 +312,11 @@ def test_shapes_that_do_not_fit_are_refused(kind, backend):
         run(kind, x, w, draw_state(kind, 2, 6), None, False, backend)
     with pytest.raises(InputError, match=r"`lengths` must be \(2,\) for .* but is \(3,\)"):
         check_shapes(x, w, (), torch.ones(3), GATES[kind])
+
+
+def test_shapes_that_do_not_fit_are_refused_before_the_launch_of_both_directions(monkeypatch):
+    monkeypatch.setattr("weft.ops.layer.runs_fused", lambda *a: True)
+    monkeypatch.delattr("weft.ops.layer.fused_layer")
+    x, weights = torch.randn(2, 3, 4).double(), [draw("lstm", 4, 5), draw("lstm", 4, 5)]
+    with pytest.raises(InputError, match=r"`state` must be \(2, 5\) for 4 gates .* but is \(2, 6\)"):
+        ops.recurrent_layer("lstm", x, weights, [None, draw_state("lstm", 2, 6)])

@@ -13,7 +13,7 @@ from weft.ops.fused import fused_layer, runs_fused
 from weft.ops.gru import gru
 from weft.ops.lstm import lstm
 from weft.ops.rnn import rnn
-from weft.ops.weights import RecurrentWeights
+from weft.ops.weights import RecurrentWeights, check_shapes
 
 CELLS = {
     "tanh": rnn,
@@ -39,6 +39,7 @@ def recurrent_layer(
     states = states or [None] * len(weights)
     if len(weights) == 2 and runs_fused(cell, x, weights):
         pairs = [state if cell == "lstm" or state is None else (state,) for state in states]
+        _check_both(cell, x, weights, pairs, lengths)
         y, finals = fused_layer(cell, x, weights, pairs, lengths, "both")
         return y, finals if cell == "lstm" else [h for (h,) in finals]
     outputs, finals = [], []
@@ -47,3 +48,12 @@ def recurrent_layer(
         outputs.append(y)
         finals.append(final)
     return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=2)), finals
+
+
+def _check_both(
+    cell: str, x: Tensor, weights: Sequence[RecurrentWeights], states: Sequence[Any], lengths: Tensor | None
+) -> None:
+    from weft.ops.kernels import plan
+
+    for w, state in zip(weights, states, strict=True):
+        check_shapes(x, w, state or (), lengths, plan.CELLS[cell].gates)
