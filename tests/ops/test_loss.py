@@ -20,6 +20,13 @@ def test_by_hand(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("target", [-100, 5])
+def test_a_target_that_is_no_word_is_refused(backend, target):
+    with pytest.raises(InputError, match=f"between 0 and 4, or be -1 .ignored., but one is {target}"):
+        cross_entropy(torch.randn(2, 3), torch.randn(5, 3), None, torch.tensor([1, target]), backend=backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("bias", [True, False])
 def test_it_is_torchs_with_every_gradient(backend, smoothing, bias):

@@ -7,7 +7,7 @@ from torch import nn
 from weft import ops
 from weft.core.errors import ConfigError, InputError
 from weft.core.sequences import Sequences
-from weft.ops.weights import RecurrentWeights, check_shapes
+from weft.ops.weights import RecurrentWeights, check_lengths
 
 GATES = {"rnn": 1, "relu": 1, "lstm": 4, "gru": 3, "gru_before": 3}
 LAYERS = {"rnn": nn.RNN, "relu": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
@@ -310,8 +310,23 @@ def test_shapes_that_do_not_fit_are_refused(kind, backend):
         run(kind, x, other, None, None, False, backend)
     with pytest.raises(InputError, match=r"`state` must be \(2, 5\) for . gates .* but is \(2, 6\)"):
         run(kind, x, w, draw_state(kind, 2, 6), None, False, backend)
-    with pytest.raises(InputError, match=r"`lengths` must be \(2,\) for .* but is \(3,\)"):
-        check_shapes(x, w, (), torch.ones(3), GATES[kind])
+    with pytest.raises(InputError, match=r"`lengths` must lie between 0 and the 3 steps there are, .* is 4"):
+        run(kind, x, w, None, torch.tensor([4, 1]), False, backend)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([1, 2], r"`lengths` must be an int64 tensor \(2,\), one a row, but is \[1, 2\]"),
+        (torch.ones(2), r"but is torch.float32 \(2,\)"),
+        (torch.ones(3, dtype=torch.int64), r"but is torch.int64 \(3,\)"),
+        (torch.tensor([0, -2]), "must lie between 0 and the 5 steps there are, but one is -2"),
+        (torch.tensor([6, 2]), "must lie between 0 and the 5 steps there are, but one is 6"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_refused(lengths, message):
+    with pytest.raises(InputError, match=message):
+        check_lengths(lengths, 2, 5)
 
 
 def test_shapes_that_do_not_fit_are_refused_before_the_launch_of_both_directions(monkeypatch):

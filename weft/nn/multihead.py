@@ -9,6 +9,7 @@ from torch import nn
 
 from weft.core.sequences import length_mask
 from weft.core.shapes import Int, Tensor
+from weft.ops.weights import check_lengths
 
 
 class MultiheadAttention(nn.MultiheadAttention):
@@ -39,8 +40,9 @@ class MultiheadAttention(nn.MultiheadAttention):
             return super().forward(query, key, value, key_padding_mask, **options)
         row_axis = 1 if key.dim() == 3 and not self.batch_first else 0
         size = key.shape[-2] if row_axis == 0 else key.shape[0]
+        check_lengths(lengths, key.shape[row_axis] if key.dim() == 3 else 1, size)
         own_key = self.bias_k is not None or self.add_zero_attn  # then no row is without one
-        empty = torch.zeros_like(lengths, dtype=torch.bool) if own_key else lengths <= 0
+        empty = torch.zeros_like(lengths, dtype=torch.bool) if own_key else lengths == 0
         padding = ~length_mask(lengths, size)
         padding = _join(padding, key_padding_mask, attn_mask)
         # rows without a key attend to all, and then get what zeros would have given

@@ -20,7 +20,7 @@ from weft.ops.scores import (
     project_key,
     project_query,
 )
-from weft.ops.weights import choose_backend
+from weft.ops.weights import check_lengths, choose_backend
 
 _CHUNK = 2**24  # elements of queries x keys x width that the additive score holds at a time, without kernels
 
@@ -93,6 +93,7 @@ def attend(
     params = params or ScoreParams()
     check_params(score, params)
     _check_pairs(k, v, mask)
+    check_lengths(lengths, k.shape[0], k.shape[-2])
     backend = choose_backend(backend, ("reference", "torch", "fused"), "auto")
     reason = _refusal(score, q, k, params.w) if backend == "fused" else None
     if reason is not None:

@@ -8,7 +8,7 @@ from weft.core.errors import InputError
 from weft.core.shapes import Float, Int, Tensor
 from weft.ops import trust
 from weft.ops.fused import working_dtype
-from weft.ops.weights import choose_backend
+from weft.ops.weights import choose_backend, readable
 
 IGNORE = -1  # a target of this value takes no part
 
@@ -27,7 +27,7 @@ def cross_entropy_reference(
     """Return each row's loss -(1-e) log p[target] - e mean_v log p[v]; 0 where the target is ignored."""
     logits = torch.nn.functional.linear(hidden, weight, bias)
     log_p = torch.log_softmax(logits, dim=1, dtype=torch.promote_types(logits.dtype, torch.float32))
-    picked = log_p.gather(1, target.clamp(min=0).unsqueeze(1)).squeeze(1)
+    picked = log_p.gather(1, target.masked_fill(target == IGNORE, 0).unsqueeze(1)).squeeze(1)
     loss = -(1 - smoothing) * picked - smoothing * log_p.mean(1)
     return loss.masked_fill(target == IGNORE, 0)
 
@@ -48,6 +48,7 @@ def cross_entropy(
     """
     if not 0 <= smoothing <= 1:
         raise InputError(f"`smoothing` must lie between 0 and 1, but is {smoothing}. Try 0.1.")
+    _check_targets(target, weight.shape[0])
     ignored = target == IGNORE
     hidden = hidden.masked_fill(ignored.unsqueeze(1), 0)  # a gradient of zero does not undo a NaN
     backend = choose_backend(backend, ("reference", "plain", "chunked"), _fastest(hidden, weight))
@@ -60,6 +61,17 @@ def cross_entropy(
 
         losses = chunked_losses(hidden, weight, bias, target, smoothing, working_dtype(hidden))
     return (losses if per_token else losses.sum()), (~ignored).sum()
+
+
+def _check_targets(target: Int[Tensor, "M"], words: int) -> None:
+    """Refuse a target that is no word, where it can be read: torch's own -100 among them."""
+    if target.numel() and readable(target):
+        least, most = (int(end) for end in target.aminmax())
+        if least < IGNORE or most >= words:
+            wrong = least if least < IGNORE else most
+            raise InputError(
+                f"`target` must lie between 0 and {words - 1}, or be {IGNORE} (ignored), but one is {wrong}."
+            )
 
 
 def _fastest(hidden: Tensor, weight: Tensor) -> str:

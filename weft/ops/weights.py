@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import forward_ad
@@ -40,12 +40,29 @@ def check_shapes(
     batch, rows, units = x.shape[0], gates * w.hidden, w.hidden
     parts = [("w_ih", w.w_ih, (rows, x.shape[2])), ("w_hh", w.w_hh, (rows, units))]
     parts += [("b_ih", w.b_ih, (rows,)), ("b_hh", w.b_hh, (rows,))]
-    parts += [("state", leaf, (batch, units)) for leaf in state] + [("lengths", lengths, (batch,))]
+    parts += [("state", leaf, (batch, units)) for leaf in state]
     for name, leaf, shape in parts:
         if leaf is not None and leaf.shape != shape:
             raise InputError(
                 f"`{name}` must be {shape} for {gates} gates of {units} units and a batch of {batch}, "
                 f"but is {tuple(leaf.shape)}."
+            )
+    check_lengths(lengths, batch, x.shape[1])
+
+
+def check_lengths(lengths: Any, batch: int, steps: int) -> None:
+    """Refuse lengths that are not one whole number a row, from 0 to the steps there are."""
+    if lengths is None:
+        return
+    if not isinstance(lengths, torch.Tensor) or lengths.dtype != torch.int64 or lengths.shape != (batch,):
+        found = f"{lengths.dtype} {tuple(lengths.shape)}" if hasattr(lengths, "dtype") else f"{lengths}"
+        raise InputError(f"`lengths` must be an int64 tensor ({batch},), one a row, but is {found:.60}.")
+    if batch and readable(lengths):
+        least, most = (int(end) for end in lengths.aminmax())
+        if least < 0 or most > steps:
+            wrong = least if least < 0 else most
+            raise InputError(
+                f"`lengths` must lie between 0 and the {steps} steps there are, but one is {wrong}."
             )
 
 
@@ -76,8 +93,12 @@ def blank_padding(x: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None) -
 
 def ragged(x: Tensor, lengths: Int[Tensor, "B"]) -> bool:
     """Tell whether some row is padded. Where the answer costs a wait, or cannot be told, it says yes."""
-    unknown = not x.is_cpu or torch.compiler.is_compiling() or followed()
-    return unknown or bool((lengths < x.shape[1]).any())
+    return not readable(x) or bool((lengths < x.shape[1]).any())
+
+
+def readable(x: Tensor) -> bool:
+    """Tell whether a number may be read back: it lies on a CPU, and nobody follows each operation."""
+    return x.is_cpu and not (torch.compiler.is_compiling() or followed())
 
 
 def followed() -> bool:
