@@ -73,22 +73,28 @@ def compiled(source: Path, constants: tuple[tuple[str, int], ...]) -> ctypes.CDL
 class Kernel:
     """A compiled kernel, launched like `weft.ops.kernels.cuda.Kernel`."""
 
-    def __init__(self, library: ctypes.CDLL):
-        self.library = library
+    def __init__(self, library: ctypes.CDLL, late: int):
+        self.library, self.late = library, late
 
     def launch(self, grid: int, arguments: tuple[int, ...], together: bool) -> None:
         packed = ctypes.create_string_buffer(struct.pack(f"{len(arguments)}q", *arguments))
-        if self.library.launch(grid, packed):
+        if self.library.launch(grid, packed, self.late):
             raise RuntimeError("the kernel waits for what never comes")
 
 
 def play_gpu(
-    monkeypatch: pytest.MonkeyPatch, multiprocessors: int = 132, source: Path = recurrence.SOURCE
+    monkeypatch: pytest.MonkeyPatch,
+    multiprocessors: int = 132,
+    source: Path = recurrence.SOURCE,
+    late: int = -1,
 ) -> None:
-    """Let the recurrence run on CPU tensors until the test ends, as on a GPU of so many multiprocessors."""
+    """Let the recurrence run on CPU tensors until the test ends, as on a GPU of so many multiprocessors.
+
+    Warp `late` of each block moves only when no other can: that shows where a barrier is missing.
+    """
 
     def load(path, name, constants, threads, device):
-        return Kernel(compiled(source, constants))
+        return Kernel(compiled(source, constants), late)
 
     def problem(cell, backward, dtype, units, batch, directions, device):
         sizes = (units, plan.rounded(batch), directions, multiprocessors, SHARED_BYTES)

@@ -1,4 +1,6 @@
 // Launch: `grid` blocks of THREADS fibers. Returns 0, or 1 if the kernel stopped itself or waits for ever.
+// `late`: the warp of each block that moves only when no other can (none: -1). What another warp does before
+// it, that only a barrier would have put behind it, is then done too early.
 
 static void fiber() {
     recurrence(*(const Arguments *)gpu::arguments);
@@ -6,7 +8,20 @@ static void fiber() {
     gpu::give_way();
 }
 
-extern "C" int launch(int grid, const void *arguments) {
+static bool take_turns(std::vector<gpu::Fiber> &fibers, int late, bool others) {  // whether one is not done
+    using namespace gpu;
+    bool left = false;
+    for (Fiber &f : fibers) {
+        if (f.done) continue;
+        left = true;
+        if (((int)f.thread / 32 == late) == others) continue;
+        running = &f, thread_index.x = f.thread, block_index.x = f.block;
+        swapcontext(&scheduler, &f.context);
+    }
+    return left;
+}
+
+extern "C" int launch(int grid, const void *arguments, int late) {
     using namespace gpu;
     std::vector<Fiber> fibers(grid * THREADS);
     gpu::arguments = arguments, stopped = false;
@@ -26,15 +41,12 @@ extern "C" int launch(int grid, const void *arguments) {
         f.context.uc_link = &scheduler;
         makecontext(&f.context, fiber, 0);
     }
-    size_t left = fibers.size();
+    bool left = true;
     for (int idle = 0; left && !stopped && idle < 100;) {
-        moved = false, left = 0;
-        for (Fiber &f : fibers) {
-            if (f.done) continue;
-            left++, running = &f, thread_index.x = f.thread, block_index.x = f.block;
-            swapcontext(&scheduler, &f.context);
-        }
+        moved = false;
+        left = take_turns(fibers, late, true);
+        if (!moved) left = take_turns(fibers, late, false);
         idle = moved ? 0 : idle + 1;
     }
-    return left != 0;
+    return left;
 }

@@ -55,6 +55,23 @@ def test_groups_take_new_rows_when_the_gpu_is_small(monkeypatch):
     check(layer, "cpu", EXACT)
 
 
+LATE = [
+    (Draw("lstm", BF16, 17, 3, 1, 16, "both", ragged=True, starts=True), (8, 1, 1, 2, 2, 1, 1)),
+    (Draw("gru_after", FP32, 17, 2, 1, 16, "forward", starts=True), (8, 1, 2, 1, 2, 1, 1)),
+    (Draw("gru_before", FP16, 17, 3, 1, 16, "backward", starts=True), (8, 1, 1, 1, 2, 1, 1)),
+    (Draw("tanh", FP16, 17, 3, 1, 33, "forward", starts=True), ALONE),
+    (Draw("gru_before", BF16, 9, 3, 1, 33, "forward", starts=True), ALONE),
+]
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize(("layer", "cut"), LATE, ids=str)
+def test_a_warp_that_lags_finds_what_it_must(monkeypatch, layer, cut, late):
+    play_gpu(monkeypatch, multiprocessors=4, late=late)  # groups take new rows, too
+    cut_as(monkeypatch, *cut)
+    check(layer, "cpu", EXACT)
+
+
 @pytest.mark.parametrize("cell", REFERENCES)
 def test_it_is_the_equation_as_it_is_planned(monkeypatch, cell):
     play_gpu(monkeypatch)

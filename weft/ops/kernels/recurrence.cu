@@ -558,7 +558,7 @@ struct Walk {
                     if (ALONE) say_here(slot_b(q, 0), ROW_B, p.row, unit(p), h[q][j]);
                 }
             }
-        settle();
+        __syncthreads();  // the rows before may still be read: their last sums, or what was said
     }
 
     __device__ __forceinline__ void end(Number *to_h, Number *to_c) {
