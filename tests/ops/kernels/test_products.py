@@ -3,13 +3,15 @@
 What the kernel leaves is taken from the equation itself, in the kernel's layout: time first, units padded.
 """
 
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.nn.functional import linear
 
-from weft.ops.kernels import products
+from weft.ops.kernels import products, recurrence
 from weft.ops.kernels.plan import CELLS
 
 BATCH, STEPS, INPUTS, UNITS = 3, 6, 4, 5
@@ -121,3 +123,31 @@ def test_the_inputs_share_is_a_product_with_room_behind_each_gate():
             want = linear(x, weights[4 * d], weights[4 * d + 2]).transpose(0, 1).unflatten(2, (4, 5))
             torch.testing.assert_close(cut[:, :, d, :, :5], want)
         assert (cut[..., 5:] == 0).all()
+
+
+@contextmanager
+def fp32_multiplied_as(wish: str):
+    """Say it as torch does since 2.9; from then on torch's older names for it refuse to be read."""
+    said = [torch.backends.cuda.matmul, torch.backends.cudnn.rnn]
+    before = [layer.fp32_precision for layer in said]
+    for layer in said:
+        layer.fp32_precision = wish
+    try:
+        yield said[0]
+    finally:
+        for layer, value in zip(said, before, strict=True):
+            layer.fp32_precision = value
+
+
+@pytest.mark.parametrize("wish", ["tf32", "ieee"])
+def test_what_a_program_says_of_tf32_can_be_read_and_stays(monkeypatch, wish):
+    monkeypatch.setattr(recurrence, "device_reason", lambda device: "the device is asked next")
+    with FakeTensorMode(), fp32_multiplied_as(wish) as matmul:
+        with products.tf32_products(torch.bfloat16):
+            assert matmul.fp32_precision == wish
+        with products.tf32_products(torch.float32):
+            assert matmul.fp32_precision == "tf32"
+        assert matmul.fp32_precision == wish
+        reason = recurrence.why_not(torch.empty(1, device="cuda"), torch.float32, 8, 1, "lstm")
+    assert reason is not None
+    assert ("forbids" in reason) == (wish == "ieee")

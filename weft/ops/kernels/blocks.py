@@ -83,7 +83,9 @@ def padded_width(width: int) -> int:
 
 def _precision(dtype: torch.dtype) -> str:
     """Return how fp32 is multiplied: as torch's convolutions do."""
-    return "tf32" if dtype != torch.float32 or torch.backends.cudnn.allow_tf32 else "ieee"
+    cudnn: Any = torch.backends.cudnn
+    allowed = dtype != torch.float32 or cudnn.conv.fp32_precision == "tf32"
+    return "tf32" if allowed else "ieee"
 
 
 def _on(x: Tensor) -> AbstractContextManager[Any]:

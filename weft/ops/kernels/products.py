@@ -92,12 +92,13 @@ def columns_of_weights(w_hh: Tensor, size: Size) -> Tensor:
 @contextmanager
 def tf32_products(dtype: torch.dtype) -> Iterator[None]:
     """Multiply fp32 as tf32, as cuDNN's recurrences do."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = before or dtype == torch.float32
+    products = torch.backends.cuda.matmul
+    before = products.fp32_precision  # `allow_tf32` refuses to be read where a program has set this
+    products.fp32_precision = "tf32" if dtype == torch.float32 else before
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        products.fp32_precision = before
 
 
 def _input_weights(weights: list[Tensor], size: Size) -> Tensor:

@@ -43,8 +43,9 @@ def why_not(x: Tensor, dtype: torch.dtype, units: int, directions: int, cell: st
         return "its input is not on a CUDA device"
     if dtype not in DTYPES:
         return f"it works in bf16, fp16 and fp32, not in {str(dtype).removeprefix('torch.')}"
-    if dtype == torch.float32 and not torch.backends.cudnn.allow_tf32:
-        return "fp32 is multiplied as tf32, which torch.backends.cudnn.allow_tf32 forbids"
+    layers: Any = torch.backends.cudnn.rnn
+    if dtype == torch.float32 and layers.fp32_precision != "tf32":
+        return "fp32 is multiplied as tf32, which torch.backends.cudnn.rnn.fp32_precision forbids"
     device = _index(x)
     return device_reason(device) or size_reason(cell, dtype, units, directions, device)
 
