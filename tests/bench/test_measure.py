@@ -9,7 +9,7 @@ from torch import nn
 
 from weft.bench import Case, Side, measure
 from weft.bench.case import Sides
-from weft.core.errors import InputError
+from weft.core.errors import InputError, WeftError
 
 CPU = torch.device("cpu")
 
@@ -69,6 +69,27 @@ def test_a_peer_that_does_not_run_says_why():
     assert row.sides["weft"].median_ms is not None
     assert row.sides["peer"].median_ms is None
     assert "RuntimeError" in (row.sides["peer"].failed or "")
+
+
+def test_a_case_that_fails_says_why_and_the_next_is_measured():
+    def sides(device: torch.device) -> Sides:
+        made = make().sides(device)
+        weft = made.timed[0]
+        return made._replace(timed=[weft._replace(call=lambda x: (weft.module(x.sum()),))])
+
+    for row in measure(dataclasses.replace(make(), sides=sides), CPU, 0.02):
+        assert not row.green
+        assert (row.error, row.sides) == (None, {})
+        assert "RuntimeError" in (row.failed or "")
+
+
+def test_nothing_is_measured_on_a_gpu_that_a_case_has_lost(monkeypatch):
+    def synchronize(device):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+    with pytest.raises(WeftError, match="`linear fp32` left this process without its GPU"):
+        measure(make(), torch.device("cuda"), 0.02)
 
 
 def test_every_case_can_be_told_from_the_others():

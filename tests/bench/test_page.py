@@ -48,6 +48,14 @@ def test_a_file_names_hardware_versions_day_and_commit(tmp_path):
     assert kept["rows"][0]["sides"]["weft"]["quartiles_ms"] == [1.9, 2.1]
 
 
+def test_a_case_that_failed_shows_why(tmp_path):
+    one = row()
+    one.error, one.sides, one.failed = None, {}, "RuntimeError: no room"
+    text = written(tmp_path, one)
+    assert "| RuntimeError: no room | – | – | – | red: – of 1e-04 |" in text
+    assert "**" not in text
+
+
 def test_a_row_measured_again_takes_the_place_of_the_old_one(tmp_path):
     for ms in (2.0, 1.0):
         record = new_record("rnn", CPU, tmp_path)

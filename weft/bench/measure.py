@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 
 from weft.bench.case import TOLERANCE, Case, Side, tf32, wide
+from weft.core.errors import WeftError
 from weft.core.shapes import Tensor
 
 PASSES = ("forward", "forward+backward")
@@ -38,32 +39,58 @@ class Row:
     case: str
     dtype: str
     run: str
-    error: float
+    error: float | None  # None until the gate has spoken
     tolerance: float
     steps: int
     headline: bool
     sides: dict[str, Timing] = field(default_factory=dict)
+    failed: str | None = None  # why there is no error, or no timing behind a green gate
 
     @property
     def green(self) -> bool:
-        return self.error <= self.tolerance
+        return self.failed is None and self.error is not None and self.error <= self.tolerance
 
 
 def measure(case: Case, device: torch.device, seconds: float) -> list[Row]:
-    """Return a row for each pass; behind a red gate the rows hold no timing."""
-    with tf32(case.dtype == "tf32"):
-        torch.manual_seed(0)
-        made, inputs = case.build(device), case.draw(device)
-        error = gate_error(made.timed[0], made.reference, inputs, device)
-        rows = [
-            Row(case.name, case.dtype, run, error, TOLERANCE[case.dtype], case.steps, case.headline)
-            for run in PASSES
-        ]
+    """Return a row for each pass; behind a red gate, or one that failed, the rows hold no timing."""
+    about = (None, TOLERANCE[case.dtype], case.steps, case.headline)
+    rows = [Row(case.name, case.dtype, run, *about) for run in PASSES]
+    try:
+        with tf32(case.dtype == "tf32"):
+            _fill_rows(rows, case, device, seconds)
+    except Exception as error:  # the cases after this one shall have their numbers
         for row in rows:
-            if row.green:
-                row.sides = time_sides(made.timed, inputs, device, row.run == PASSES[1], seconds / 2)
+            row.failed = None if row.sides else _in_words(error)
+        _ask_whether_it_lives(device, case)
     gc.collect()
     return rows
+
+
+def _fill_rows(rows: list[Row], case: Case, device: torch.device, seconds: float) -> None:
+    torch.manual_seed(0)
+    made, inputs = case.build(device), case.draw(device)
+    error = gate_error(made.timed[0], made.reference, inputs, device)
+    for row in rows:
+        row.error = error
+    for row in rows:
+        if row.green:
+            row.sides = time_sides(made.timed, inputs, device, row.run == PASSES[1], seconds / 2)
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def _ask_whether_it_lives(device: torch.device, case: Case) -> None:
+    """Stop if a kernel's error has ended what this process can do with its GPU."""
+    try:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    except RuntimeError as error:
+        raise WeftError(
+            f"`{case.title}` left this process without its GPU: {_in_words(error)}. "
+            "What was measured before is kept; --only chooses other cases."
+        ) from error
 
 
 def gate_error(side: Side, reference: Side, inputs: tuple[Tensor, ...], device: torch.device) -> float:
@@ -118,7 +145,7 @@ def time_sides(
             timings[side.name].peak_mib = _warm(runner, device)
             runners[side.name] = runner
         except Exception as error:  # a peer that does not run here has no number, and the reason is shown
-            timings[side.name].failed = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            timings[side.name].failed = _in_words(error)
     samples = _alternate(runners, device, seconds)
     for name in samples:
         _fill(timings[name], samples[name], samples.get(sides[0].name))

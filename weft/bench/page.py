@@ -46,6 +46,7 @@ def table(records: list[Record]) -> str:
         for record in records
         for row in record.rows
         if row["headline"] and row["run"] == PASSES[1] and row["sides"]
+        if row["sides"]["weft"]["median_ms"] is not None
     ]
     return "\n".join([_BRIEF, _rule(_BRIEF), *rows]) if rows else ""
 
@@ -72,10 +73,11 @@ def _section(record: Record) -> str:
 
 def _lines(row: dict[str, Any]) -> list[str]:
     """Return a line for each side, or the one that says the gate is red."""
-    gate = f"{row['error']:.1e} of {row['tolerance']:.0e}"
+    said = "–" if row["error"] is None else f"{row['error']:.1e}"
+    gate = f"{said} of {row['tolerance']:.0e}"
     where = f"| {row['case']} {row['dtype']} | {row['run']} |"
     if not row["sides"]:
-        return [f"{where} weft | – | – | – | – | – | red: {gate} |"]
+        return [f"{where} weft | – | {row.get('failed') or '–'} | – | – | – | red: {gate} |"]
     return [
         f"{where} {name} | {_timing(side, row['steps'])} | {gate if name == 'weft' else ''} |"
         for name, side in row["sides"].items()

@@ -63,9 +63,9 @@ def speed(
         print_json([_plain(row) for row in rows])
     else:
         _draw(rows)
-    red = sorted({f"{row.case} {row.dtype} ({row.error:.1e})" for row in rows if not row.green})
+    red = sorted({f"{row.case} {row.dtype} ({_reason(row)})" for row in rows if not row.green})
     if red:
-        raise WeftError(f"{len(red)} cases differ from the reference: {'; '.join(red)}.")
+        raise WeftError(f"{len(red)} cases differ from the reference or failed: {'; '.join(red)}.")
 
 
 def _time_subject(
@@ -109,6 +109,11 @@ def _plain(row: Row) -> dict[str, Any]:
     return {**asdict(row), "green": row.green}
 
 
+def _reason(row: Row) -> str:
+    """Return what keeps a row from having numbers."""
+    return row.failed or ("" if row.error is None else f"{row.error:.1e}")
+
+
 def _draw(rows: list[Row]) -> None:
     """Print the table, drawn on a terminal and plain in a pipe."""
     from weft.cli.printing import print_table
@@ -131,7 +136,8 @@ def _draw(rows: list[Row]) -> None:
 def _lines(row: Row) -> Iterator[tuple[str, ...]]:
     where = (f"{row.case} {row.dtype}", row.run)
     if not row.green:
-        yield (*where, "weft", "red gate", f"{row.error:.1e}", f"> {row.tolerance:.0e}", "–")
+        limit = "–" if row.failed else f"> {row.tolerance:.0e}"
+        yield (*where, "weft", "failed" if row.failed else "red gate", _reason(row), limit, "–")
     for name, side in row.sides.items():
         if side.median_ms is None or side.quartiles_ms is None or side.times_slower is None:
             yield (*where, name, "–", side.failed or "", "–", "–")
