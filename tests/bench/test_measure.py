@@ -2,13 +2,14 @@
 
 import copy
 import dataclasses
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
 from weft.bench import Case, Side, measure
-from weft.bench.case import Sides
+from weft.bench.case import Sides, compiled
 from weft.core.errors import InputError, WeftError
 
 CPU = torch.device("cpu")
@@ -90,6 +91,19 @@ def test_nothing_is_measured_on_a_gpu_that_a_case_has_lost(monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
     with pytest.raises(WeftError, match="`linear fp32` left this process without its GPU"):
         measure(make(), torch.device("cuda"), 0.02)
+
+
+def test_a_peer_is_compiled_for_the_sizes_of_each_case(monkeypatch):
+    sizes = []
+
+    def keep(graph, inputs):
+        sizes.append([*inputs[0].shape])
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=keep))
+    for rows in range(2, 12):
+        compiled(lambda x: x * 2)(torch.ones(rows))
+    assert sizes == [[rows] for rows in range(2, 12)]
 
 
 def test_every_case_can_be_told_from_the_others():

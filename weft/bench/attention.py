@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from weft import ops
-from weft.bench.case import Case, Side, Sides
+from weft.bench.case import Case, Side, Sides, compiled
 from weft.core.shapes import Tensor
 from weft.ops.scores import ScoreParams
 
@@ -87,7 +87,7 @@ def _sides(form: Form, inputs: int, device: torch.device) -> Sides:
     score = Score(inputs, form.width, form.ready)
     timed = [_side("weft", score, ops.attend), _side("eager", copy.deepcopy(score), _plain)]
     if device.type == "cuda":
-        timed.append(_side("torch.compile", copy.deepcopy(score), torch.compile(_plain)))
+        timed.append(_side("torch.compile", copy.deepcopy(score), compiled(_plain)))
     return Sides(timed, _side("reference", copy.deepcopy(score), _plain))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -57,6 +57,16 @@ class Case:
             side.module.to(device, dtype)
         made.reference.module.to(device, dtype).to(wide(device))
         return made
+
+
+def compiled(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a peer for the sizes of its case.
+
+    What was compiled for the cases before is forgotten: beside it torch would make code for any size, which
+    is slower, and at last run the peer eagerly.
+    """
+    torch.compiler.reset()
+    return torch.compile(run, dynamic=False)
 
 
 def wide(device: torch.device) -> torch.dtype:

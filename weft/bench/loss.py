@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from weft import ops
-from weft.bench.case import Case, Side, Sides
+from weft.bench.case import Case, Side, Sides, compiled
 from weft.core.shapes import Tensor
 from weft.ops.loss import IGNORE
 
@@ -43,7 +43,7 @@ def _sides(width: int, words: int, device: torch.device) -> Sides:
     output = nn.Linear(width, words)
     timed = [_side("weft", output, ops.cross_entropy), _side("plain", copy.deepcopy(output), _plain)]
     if device.type == "cuda":
-        timed.append(_side("torch.compile", copy.deepcopy(output), torch.compile(_plain)))
+        timed.append(_side("torch.compile", copy.deepcopy(output), compiled(_plain)))
     reference = partial(ops.cross_entropy, backend="reference")
     return Sides(timed, _side("reference", copy.deepcopy(output), reference))
 

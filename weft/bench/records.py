@@ -17,6 +17,7 @@ import torch
 
 from weft import __version__
 from weft.bench.measure import Row
+from weft.ops import trust
 
 RESULTS = Path("benchmarks") / "results"
 _SOURCES = Path(__file__).resolve().parents[1]
@@ -95,6 +96,7 @@ def versions_here() -> dict[str, str]:
         "cuda": torch.version.cuda,
         "cudnn": None if cudnn is None else str(cudnn),
         "triton": _installed("triton"),
+        "kernels": ", ".join(sorted(trust.TRUSTED)) or "none" if torch.cuda.is_available() else None,
     }
     return {name: value for name, value in found.items() if value}
 

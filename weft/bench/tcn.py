@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from weft import ops
-from weft.bench.case import Case, Side, Sides
+from weft.bench.case import Case, Side, Sides, compiled
 from weft.core.sequences import Sequences
 from weft.core.shapes import Tensor
 from weft.nn.families import families
@@ -84,9 +84,10 @@ def _sides(shape: Shape, device: torch.device) -> Sides:
     ours = families["tcn"].backbone(shape.width, config, None)
     assert isinstance(ours, nn.Module)
     _hold_relus(ours)
-    timed = [_weft_side(ours), _torch_side("eager", TorchStack(shape), False)]
+    eager, peer = TorchStack(shape), TorchStack(shape)
+    timed = [_weft_side(ours), _torch_side("eager", eager, eager)]
     if device.type == "cuda":
-        timed.append(_torch_side("torch.compile", TorchStack(shape), True))
+        timed.append(_torch_side("torch.compile", peer, compiled(peer)))
     return Sides(timed, _reference_side(copy.deepcopy(ours)))
 
 
@@ -107,8 +108,7 @@ def _weft_side(network: nn.Module) -> Side:
     return Side("weft", network, lambda x: (network(Sequences.full(x))[0].data,))
 
 
-def _torch_side(name: str, network: nn.Module, compiled: bool) -> Side:
-    run = torch.compile(network) if compiled else network
+def _torch_side(name: str, network: nn.Module, run: Callable[..., Tensor]) -> Side:
     return Side(name, network, lambda x: (run(x),))
 
 
