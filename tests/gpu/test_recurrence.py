@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from recurrent_draws import REFERENCES, TOLERANCE, Draw, check, everything, fused, make
+from recurrent_draws import REFERENCES, TOLERANCE, Draw, check, check_nan, everything, fused, make
 
 from weft import ops
 from weft.ops.kernels import cuda, plan, recurrence
@@ -75,6 +75,12 @@ def test_it_is_the_equation_in_200_random_cases():
     compile_all(draws)
     for d in draws:
         check(d, "cuda")
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@pytest.mark.parametrize("cell", REFERENCES)
+def test_nan_of_every_bit_is_not_waited_for(cell, dtype):
+    check_nan(Draw(cell, dtype, 4, 5, 3, 520, "forward", starts=True), "cuda")
 
 
 def test_the_largest_layers_fit():

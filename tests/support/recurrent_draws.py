@@ -93,6 +93,26 @@ def everything(run, d: Draw, x, weights, states, lengths, slopes):
     return outputs + list(torch.autograd.grad(scalar, leaves))
 
 
+def check_nan(d: Draw, device: str):
+    """Put NaN with every bit set into one row of x, one of h0 and one of the gradient: they stay there.
+
+    Every bit set is also what a place holds before it is written, so whoever told it would be waited for.
+    """
+    made, steps = make(d, device), d.steps
+    x, _, states, _ = made
+    poisoned = x.data[1, steps // 2], states[0][0].data[2]
+    slope = torch.randn(d.batch, steps, d.units, device=device).to(d.dtype)
+    for values in (*poisoned, slope[3, steps // 2]):
+        values.view(torch.int32 if d.dtype == torch.float32 else torch.int16).fill_(-1)
+    y = fused(d, *made)[0]
+    (dx,) = torch.autograd.grad(y, x, slope)
+    assert y[1, steps // 2 :].isnan().all()
+    assert y[2].isnan().all()
+    assert dx[3, : steps // 2 + 1].isnan().all()
+    for whole, rows in ((y, [0, 3]), (dx, [0])):
+        assert whole[rows].isfinite().all()
+
+
 def widen(made):
     x, weights, states, lengths = made
 

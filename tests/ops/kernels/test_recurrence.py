@@ -5,9 +5,20 @@ import random
 import pytest
 import torch
 from cuda_on_cpu import play_gpu
-from recurrent_draws import EXACT, REFERENCES, TOLERANCE, Draw, check, everything, fused, make, reference
+from recurrent_draws import (
+    EXACT,
+    REFERENCES,
+    TOLERANCE,
+    Draw,
+    check,
+    check_nan,
+    everything,
+    fused,
+    make,
+    reference,
+)
 
-from weft.ops.kernels import plan, recurrence
+from weft.ops.kernels import autograd, plan, recurrence
 from weft.ops.kernels.plan import Tiles, padded
 from weft.ops.kernels.products import WAYS
 
@@ -53,6 +64,14 @@ def test_groups_take_new_rows_when_the_gpu_is_small(monkeypatch):
     play_gpu(monkeypatch, multiprocessors=4)  # two blocks a group: two groups, three times
     cut_as(monkeypatch, 8, 1, 1, 1, 2, 1, 1)
     check(layer, "cpu", EXACT)
+
+
+@pytest.mark.parametrize("cell", REFERENCES)
+def test_nan_of_every_bit_is_not_waited_for(monkeypatch, cell):
+    """Half precision alone: on a CPU, unlike on a GPU, fp32 arithmetic hands on the bits of a NaN."""
+    play_gpu(monkeypatch)
+    cut_as(monkeypatch, 8, 1, 1, 1, 2, 1, 1)
+    check_nan(Draw(cell, FP16, 4, 3, 2, 16, "forward", starts=True), "cpu")
 
 
 LATE = [
@@ -112,6 +131,25 @@ def test_blocks_that_wait_for_ever_are_noticed(monkeypatch, tmp_path):
     layer = Draw("tanh", BF16, 1, 3, 1, 16, "forward")
     with pytest.raises(RuntimeError, match="waits for what never comes"):
         fused(layer, *make(layer, "cpu"))
+
+
+@pytest.mark.parametrize("cell", REFERENCES)
+def test_torch_compile_is_told_the_shapes_that_come(monkeypatch, cell):
+    play_gpu(monkeypatch)
+    cut_as(monkeypatch, *ALONE)
+    layer = Draw(cell, FP16, 3, 2, 3, 5, "both", ragged=True, starts=True)
+    x, weights, states, lengths = make(layer, "cpu")
+    flat = [leaf for w in weights for leaf in w if leaf is not None]
+    starts = [torch.stack(leaves) for leaves in zip(*states, strict=True)]
+    given = (x, flat, starts[0], starts[1] if cell == "lstm" else None, lengths)
+    checks = ("test_schema", "test_faketensor")
+    with torch.no_grad():
+        for save in (False, True):
+            torch.library.opcheck(autograd._forward, (*given, cell, "both", save), test_utils=checks)
+        y, *saved, _, _ = autograd._forward(*given, cell, "both", True)
+        told = (torch.ones_like(y), None, None, *given, y, *saved, cell, "both")
+        for need_x in (False, True):
+            torch.library.opcheck(autograd._backward, (*told, need_x), test_utils=checks)
 
 
 @pytest.mark.long
