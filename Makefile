@@ -6,6 +6,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest
+BOUNDED := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true  # a test that hangs says where
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test test-long test-gpu results docs format clean
@@ -39,7 +40,7 @@ test-long: $(READY)  ## the full grids
 
 test-gpu: $(READY)  ## the tests that need a CUDA device; the log stays in benchmarks/results
 	@mkdir -p benchmarks/results
-	bash -o pipefail -c '$(PYTEST) -q -m gpu tests/gpu 2>&1 | tee benchmarks/results/test_gpu.txt'
+	bash -o pipefail -c '$(PYTEST) -q -m gpu $(BOUNDED) tests/gpu 2>&1 | tee benchmarks/results/test_gpu.txt'
 
 results: $(READY)  ## the timed quality runs; writes results/*.json
 	$(BIN)/python scripts/results.py

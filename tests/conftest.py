@@ -46,7 +46,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line("left out: tests/ops/kernels of Triton and CUDA C++, which need Linux")
     elif shutil.which("c++") is None:
         terminalreporter.write_line(
-            "left out: tests/ops/kernels/test_recurrence.py, for want of a C++ compiler"
+            "left out: tests/ops/kernels of CUDA C++ played on the CPU, for want of a C++ compiler"
+        )
+    from run_time_compiler import is_here
+
+    if not is_here():
+        terminalreporter.write_line(
+            "left out: tests/ops/kernels/test_cuda.py, for want of CUDA's run-time compiler"
         )
 
 

@@ -1,5 +1,7 @@
 """What the tests on a GPU share."""
 
+import os
+
 import jaxtyping
 import pytest
 import torch
@@ -11,6 +13,18 @@ from weft.bench.records import commit_of_sources, name_of, versions_here
 def traceable(monkeypatch):
     """Turn off the checks that tests hang on every function: torch.compile cannot trace them."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs_on_a_lost_gpu(request):
+    """End the process after a kernel's error, which it cannot be free of; pytest-xdist starts another."""
+    yield
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        if hasattr(request.config, "workerinput"):
+            os._exit(1)
+        pytest.exit(f"{request.node.name} lost the GPU: {error}", returncode=1)
 
 
 def pytest_terminal_summary(terminalreporter):

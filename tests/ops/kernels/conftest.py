@@ -1,5 +1,7 @@
 """Where kernels can be tested without a GPU: on Linux, those in CUDA C++ if there is a C++ compiler.
 
+That they compile for a GPU is tested where CUDA's run-time compiler is.
+
 Triton's interpreter is mended for numpy 2.4, where int() refuses an array of one element.
 """
 
@@ -9,17 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import run_time_compiler
 
-CUDA = ["test_recurrence.py"]
+CUDA = ["test_plans_script.py", "test_recurrence.py"]
 TRITON = [
     p.name
     for p in Path(__file__).parent.glob("test_*.py")
-    if p.name not in (*CUDA, "test_plan.py", "test_products.py")
+    if p.name not in (*CUDA, "test_cuda.py", "test_plan.py", "test_products.py")
 ]
 
 collect_ignore = [] if sys.platform == "linux" else [*CUDA, *TRITON]
 if shutil.which("c++") is None:
     collect_ignore += CUDA
+if not run_time_compiler.is_here():
+    collect_ignore.append("test_cuda.py")
 
 
 @pytest.fixture(autouse=True, scope="session")
