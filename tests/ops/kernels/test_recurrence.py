@@ -17,6 +17,8 @@ from recurrent_draws import (
     make,
     reference,
 )
+from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from weft.ops.kernels import autograd, plan, recurrence
 from weft.ops.kernels.plan import Tiles, padded
@@ -150,6 +152,36 @@ def test_torch_compile_is_told_the_shapes_that_come(monkeypatch, cell):
         told = (torch.ones_like(y), None, None, *given, y, *saved, cell, "both")
         for need_x in (False, True):
             torch.library.opcheck(autograd._backward, (*told, need_x), test_utils=checks)
+
+
+class Operations(TorchDispatchMode):
+    """Keeps the names of weft's operations that torch meets."""
+
+    def __init__(self):
+        super().__init__()
+        self.met: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.met += [func.name()] * func.name().startswith("weft::")
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_pass_is_an_operation_only_for_those_who_must_meet_one(monkeypatch):
+    play_gpu(monkeypatch)
+    cut_as(monkeypatch, *ALONE)
+    layer = Draw("lstm", FP16, 3, 2, 3, 5, "forward")
+    made = make(layer, "cpu")
+    with Operations() as torch_sees:
+        y = fused(layer, *made)[0]
+        torch.autograd.grad(y.sum(), made[0], retain_graph=True)
+    assert torch_sees.met == []
+    with Operations() as torch_sees:
+        (dx,) = torch.autograd.grad(y.sum(), made[0], create_graph=True)
+    assert torch_sees.met == ["weft::recurrence_backward"]
+    with pytest.raises(RuntimeError, match="no autograd formula was registered"):
+        dx.sum().backward()
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
+        assert fused(layer, fake.from_tensor(made[0].detach()), *made[1:])[0].shape == y.shape
 
 
 @pytest.mark.long

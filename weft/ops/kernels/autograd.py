@@ -27,7 +27,9 @@ def recurrence(
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, h0, c0, *weights)):
         y, hn, cn = _Recurrence.apply(x, h0, c0, lengths, cell, ways, *weights)
     else:
-        y, *_, hn, cn = _forward(x, weights, h0, c0, lengths, cell, ways, False)
+        y, *_, hn, cn = (_forward if _watched(x) else _forward_alone)(
+            x, weights, h0, c0, lengths, cell, ways, False
+        )
     return _visible(y, len(WAYS[ways]), weights[1].shape[1]), hn, cn
 
 
@@ -45,7 +47,8 @@ class _Recurrence(torch.autograd.Function):
         ways: str,
         *weights: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        y, gates, cells, extra, first, hn, cn = _forward(x, [*weights], h0, c0, lengths, cell, ways, True)
+        forward = _forward if _watched(x) else _forward_alone
+        y, gates, cells, extra, first, hn, cn = forward(x, [*weights], h0, c0, lengths, cell, ways, True)
         ctx.cell, ctx.ways = cell, ways
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(x, h0, c0, lengths, y, gates, cells, extra, first, *weights)
@@ -56,9 +59,19 @@ class _Recurrence(torch.autograd.Function):
         x, h0, c0, lengths, y, gates, cells, extra, first, *weights = ctx.saved_tensors
         need_x, saved = ctx.needs_input_grad[0], (y, gates, cells, extra, first)
         inputs = (x, weights, h0, c0, lengths)
-        dx, dh0, dc0, *dw = _backward(*grads, *inputs, *saved, ctx.cell, ctx.ways, need_x)
+        backward: Any = _backward if _watched(x) else _backward_alone
+        dx, dh0, dc0, *dw = backward(*grads, *inputs, *saved, ctx.cell, ctx.ways, need_x)
         starts = (None if h0 is None else dh0, None if c0 is None else dc0)
         return dx if need_x else None, *starts, None, None, None, *dw
+
+
+def _watched(x: Tensor) -> bool:
+    """Tell whether a pass must be an operation of torch.
+
+    torch.compile, a tensor that only stands for one, and a second differentiation must meet one; anyone else
+    would lose more time to it on the host than a short layer takes on the GPU.
+    """
+    return torch.compiler.is_compiling() or torch.is_grad_enabled() or type(x) is not Tensor
 
 
 def _visible(y: Tensor, directions: int, units: int) -> Tensor:
@@ -68,8 +81,7 @@ def _visible(y: Tensor, directions: int, units: int) -> Tensor:
     return y.transpose(0, 1)
 
 
-@torch.library.custom_op("weft::recurrence_forward", mutates_args=())
-def _forward(
+def _forward_alone(
     x: Tensor,
     weights: list[Tensor],
     h0: Tensor | None,
@@ -81,6 +93,9 @@ def _forward(
 ) -> Forward:
     saved, hn, cn = run_forward(x, weights, h0, c0, lengths, cell, ways, save)
     return saved.y, saved.gates, saved.cells, saved.extra, saved.first, hn, cn
+
+
+_forward = torch.library.custom_op("weft::recurrence_forward", _forward_alone, mutates_args=())
 
 
 @_forward.register_fake
@@ -105,8 +120,7 @@ def _(
     return y, input_gates_like(x, size), cells, extra, first, hn, cn
 
 
-@torch.library.custom_op("weft::recurrence_backward", mutates_args=())
-def _backward(
+def _backward_alone(
     dy: Tensor | None,
     dhn: Tensor | None,
     dcn: Tensor | None,
@@ -127,6 +141,9 @@ def _backward(
     saved = Saved(y, gates, cells, extra, first)
     made = run_backward(dy, dhn, dcn, x, weights, h0, c0, lengths, saved, cell, ways, None, need_x)
     return [made.x, made.h0, made.c0, *made.weights]
+
+
+_backward = torch.library.custom_op("weft::recurrence_backward", _backward_alone, mutates_args=())
 
 
 @_backward.register_fake

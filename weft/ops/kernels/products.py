@@ -78,9 +78,9 @@ def pad_units(h: Tensor | None, size: Size) -> Tensor | None:
 
 def rows_of_weights(w_hh: Tensor, size: Size) -> Tensor:
     """Return W_hh (G * U, U) with rows padded to 16 bytes, as forward reads it."""
-    if size.row == size.units and w_hh.data_ptr() % 16 == 0:
-        return w_hh
-    return torch.nn.functional.pad(w_hh, (0, size.row - size.units)).clone()
+    if size.row == size.units:
+        return w_hh if w_hh.data_ptr() % 16 == 0 else w_hh.clone()
+    return torch.nn.functional.pad(w_hh, (0, size.row - size.units))
 
 
 def columns_of_weights(w_hh: Tensor, size: Size) -> Tensor:
@@ -153,7 +153,7 @@ def weight_gradients(
         start = None if h0 is None else h0[d]
         dw_hh, db_hn = _recurrent_weight(start, lengths, saved, told, dx, size, cell, d, reverse)
         dw_ih = _cut_gates(mine.mT @ inputs, size)
-        grads += [dw_ih, _cut_gates(dw_hh, size)[:, : size.units].contiguous()]
+        grads += [dw_ih, _cut_gates(dw_hh[:, : size.units], size).contiguous()]
         if len(weights) > 2 * size.directions:
             db = _cut_gates(_column_sums(mine), size)
             grads += [
