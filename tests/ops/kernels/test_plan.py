@@ -52,6 +52,13 @@ def test_both_directions_and_fp32_fit_up_to_650_units():
     check_all(problems((650,), (64,), (1, 2), dtypes=(2,)))
 
 
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_small_gru_in_fp32_needs_no_exchange_between_blocks(backward):
+    tiles = plan.choose(Problem("gru_after", backward, 2, 128, 64, 1, *H200))
+    assert tiles is not None
+    assert tiles.blocks == 1
+
+
 def test_a_smaller_gpu_gets_cuts_that_fit_it_or_none():
     chosen = [(p, plan.choose(p)) for p in problems((512, 2048), (64,), device=SMALL, dtypes=(0,))]
     for problem, tiles in chosen:
