@@ -114,7 +114,8 @@ def test_the_inputs_share_is_a_product_with_room_behind_each_gate():
     weights = [torch.randn(s, dtype=torch.float64) for s in [(20, 4), (20, 5), (20,), (20,)] * 2]
     x = torch.randn(BATCH, STEPS, INPUTS, dtype=torch.float64)
     size = products.layer_size(x, weights, "lstm", "both")
-    for inputs in (x, x.transpose(0, 1).contiguous().transpose(0, 1)):
+    padded_rows = torch.nn.functional.pad(x.transpose(0, 1), (0, 3))[..., :INPUTS].transpose(0, 1)
+    for inputs in (x, x.transpose(0, 1).contiguous().transpose(0, 1), padded_rows):
         share = products.input_gates(inputs, weights, size)
         like = products.input_gates_like(inputs, size)
         assert (share.shape, share.stride()) == (like.shape, like.stride())
@@ -123,6 +124,7 @@ def test_the_inputs_share_is_a_product_with_room_behind_each_gate():
             want = linear(x, weights[4 * d], weights[4 * d + 2]).transpose(0, 1).unflatten(2, (4, 5))
             torch.testing.assert_close(cut[:, :, d, :, :5], want)
         assert (cut[..., 5:] == 0).all()
+    assert share.is_contiguous(), "as the layer beneath left them, time first"
 
 
 @contextmanager

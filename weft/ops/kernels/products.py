@@ -112,16 +112,22 @@ def input_gates(x: Tensor, weights: list[Tensor], size: Size) -> Tensor:
     w_ih = _input_weights(weights, size)
     each = by_direction(weights, size)
     bias = None if len(each[0]) == 2 else torch.cat([_pad_gates(w[2], size) for w in each])
+    if not _lies_time_first(x):
+        return torch.nn.functional.linear(x, w_ih, bias).transpose(0, 1)
     timed = x.transpose(0, 1)
-    if timed.is_contiguous():
-        return torch.nn.functional.linear(timed, w_ih, bias)
-    return torch.nn.functional.linear(x, w_ih, bias).transpose(0, 1)
+    return torch.nn.functional.linear(timed.flatten(0, 1), w_ih, bias).unflatten(0, timed.shape[:2])
+
+
+def _lies_time_first(x: Tensor) -> bool:
+    """Tell whether x's rows follow one another time first: the outputs of a layer beneath, maybe padded."""
+    timed = x.transpose(0, 1)
+    return timed.is_contiguous() or timed.stride(0) == timed.shape[1] * timed.stride(1)
 
 
 def input_gates_like(x: Tensor, size: Size) -> Tensor:
     """Return memory as `_input_gates` lays it out."""
     width = size.directions * size.gates * size.row
-    if x.transpose(0, 1).is_contiguous():
+    if _lies_time_first(x):
         return x.new_empty(size.steps, size.batch, width)
     return x.new_empty(size.batch, size.steps, width).transpose(0, 1)
 
