@@ -68,6 +68,31 @@ def test_a_signal_ends_quietly(number, code):
     assert stderr in ("weft: Interrupted.\n", "weft: Terminated.\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_import_that_would_swallow_it(number, tmp_path):
+    swallowing = (
+        f"import signal\ntry:\n    signal.raise_signal({int(number)})\nexcept BaseException:\n    pass\n"
+    )
+    (tmp_path / "swallowing.py").write_text(swallowing, encoding="utf-8")
+    body = f"sys.path.insert(0, {str(tmp_path)!r}); import swallowing; print('went on')"
+    result = run_python(guarded(body))
+    assert (result.returncode, result.stdout) == (128 + number, "")
+    assert result.stderr in ("weft: Interrupted.\n", "weft: Terminated.\n")
+
+
+def test_a_keyboard_interrupt_of_a_verb_has_its_line():
+    program = "import os, signal, typer\nfrom weft.cli import main\n"
+    struck = "main.app.command('x')(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+    result = run_python(program + struck + "sys.argv = ['weft', 'x']\nmain.main()\n")
+    assert (result.returncode, result.stderr) == (130, "weft: Interrupted.\n")
+
+
+def test_a_reader_of_the_help_that_left_is_no_error():
+    command = f'"{sys.executable}" -m weft --help | true; exit ${{PIPESTATUS[0]}}'
+    result = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
 def test_a_reader_that_left_is_no_error():
     command = f'"{sys.executable}" -c "$CODE" | head -n 1; exit ${{PIPESTATUS[0]}}'
     code = guarded("[print('x' * 100) for _ in range(10000)]")
@@ -89,6 +114,11 @@ def test_errors_of_the_system_are_the_users_or_the_disks():
     assert isinstance(full, ResourceError)
     assert str(full) == "The disk is full. Free some space."
     assert translate(OSError(errno.EIO, "Input/output error")) is None
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP])
+def test_a_place_where_nothing_can_be_written_is_the_users(number):
+    assert isinstance(translate(OSError(number, "No", "runs")), InputError)
 
 
 def test_torchs_refusal_of_memory_is_recognised():

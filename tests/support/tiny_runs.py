@@ -27,12 +27,13 @@ def weft_inside(*words: str, stdin: bytes = b"") -> Ended:
     from weft.cli.main import app
 
     out, err = io.StringIO(), io.StringIO()
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with redirect_stdout(out), redirect_stderr(err), patch.object(sys, "stdin", _stream(stdin)):
             code = guard(lambda: app(list(words), prog_name="weft", standalone_mode=False))
     finally:
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return Ended(code, out.getvalue(), err.getvalue())
 
 

@@ -10,15 +10,15 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any
 
 from weft.core.errors import EXIT_CODES, InputError, Interrupted, ResourceError, WeftError
 
 
 def guard(program: Callable[[], Any]) -> int:
     """Run `program` and return its exit code; nothing it raises reaches the user as a traceback."""
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, _terminate)
+    _watch_signals()
     try:
         code = program()
         sys.stdout.flush()
@@ -33,7 +33,7 @@ def report(error: BaseException) -> int:
         error = error.__context__  # the parser of the command line made an exit of it
     if isinstance(error, SystemExit):
         return _exit_code(error)
-    if isinstance(error, BrokenPipeError) and _reader_left():
+    if isinstance(error, BrokenPipeError) and (_reader_left() or _leads_nowhere()):
         return EXIT_CODES["done"]
     known = error if isinstance(error, WeftError) else translate(error)
     if known is None:
@@ -70,6 +70,7 @@ def write_log(error: BaseException) -> str:
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_PLACE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 _PATH = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError)
 
 
@@ -77,7 +78,7 @@ def _translate_os_error(error: OSError) -> WeftError | None:
     where = f" `{error.filename}`" if error.filename else ""
     if error.errno in _FULL:
         return ResourceError(f"The disk is full{where and f' while writing{where}'}. Free some space.")
-    if isinstance(error, _PATH) and error.filename:
+    if error.filename and (isinstance(error, _PATH) or error.errno in _PLACE):
         return InputError(f"Cannot use{where}: {(error.strerror or 'no reason given').lower()}.")
     return None
 
@@ -111,5 +112,33 @@ def _reader_left() -> bool:
     return left
 
 
-def _terminate(number: int, frame: object) -> NoReturn:
-    raise Interrupted("Terminated.", number)
+def _leads_nowhere() -> bool:
+    """Tell whether stdout is devnull, as the printer of the help makes it when its reader has gone."""
+    return os.path.samestat(os.fstat(sys.stdout.fileno()), os.stat(os.devnull))
+
+
+_STOPPING = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}
+_IMPORTER = "<frozen importlib._bootstrap>"
+
+
+def _watch_signals() -> None:
+    """Let a signal end the work in one line, unless whoever started it has it ignored."""
+    for number in _STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End the work; in the middle of an import, which may swallow what is raised or abort, just leave."""
+    stopped = Interrupted(_STOPPING[signal.Signals(number)], number)
+    if _importing(frame):
+        os._exit(report(stopped))
+    raise stopped
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTER:
+            return True
+        frame = frame.f_back
+    return False
