@@ -145,19 +145,22 @@ def has_header(files: Files, first: list[str], rest: list[list[str]]) -> bool:
 
 
 def _words_over_numbers(files: Files, first: Iterable[str], rest: list[list[str]]) -> bool:
-    """Tell whether some column of numbers begins with a word, where numbers are wanted."""
-    if not rest or not {"value", "values"} & set(files.kinds):
-        return False
+    """Tell whether some column begins with a word over numbers: over three where numbers are not wanted."""
+    enough = 1 if {"value", "values"} & set(files.kinds) else 3
     columns = zip(first, *(row for row in rest if len(row) == len(rest[0])), strict=False)
-    return any(
-        not is_number(head, files) and all(is_number(cell, files) for cell in tail) for head, *tail in columns
-    )
+    return any(_is_heading(head, tail, enough, files) for head, *tail in columns)
+
+
+def _is_heading(head: str, tail: list[str], enough: int, files: Files) -> bool:
+    filled = [cell for cell in tail if cell.strip()]
+    numbers = len(filled) >= enough and all(is_number(cell, files) for cell in filled)
+    return numbers and bool(head) and not is_number(head, files)
 
 
 def is_number(cell: str, files: Files) -> bool:
-    """Tell whether a cell reads as a number (or as a declared missing one)."""
+    """Tell whether a cell reads as a number, or as a missing one, declared or not."""
     try:
-        number(cell, files.options.missing)
+        number(cell, (*files.options.missing, "NaN"))
     except ValueError:
         return False
     return True
