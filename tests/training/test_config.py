@@ -25,7 +25,9 @@ def test_what_does_not_go_together_is_refused(values, message):
         check(parse(TrainConfig, values, "train"), validated=False)
 
 
-def test_without_any_limit_ten_epochs_are_trained():
-    assert epochs_limit(TrainConfig()) == 10
-    assert epochs_limit(TrainConfig(steps=5)) is None
-    assert epochs_limit(TrainConfig(steps=5, epochs=3)) == 3
+def test_without_any_limit_ten_epochs_are_trained_and_more_of_a_small_file():
+    assert epochs_limit(TrainConfig(), 30) == epochs_limit(TrainConfig(), 1000) == 10
+    assert epochs_limit(TrainConfig(), 7) == 43
+    assert epochs_limit(TrainConfig(), 1) == 300
+    assert epochs_limit(TrainConfig(steps=5), 7) is None
+    assert epochs_limit(TrainConfig(steps=5, epochs=3), 7) == 3

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weft.data import Feed
 from weft.training import TrainConfig
 from weft.training.config import epochs_limit
+from weft.training.limits import steps_an_epoch
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,12 @@ class Plan:
 def plan_training(config: TrainConfig, feed: Feed, batch_tokens: float, assumed: bool) -> Plan:
     """Reckon how many steps the limits in steps, epochs and tokens allow."""
     batches, step = feed.batches(0), batch_tokens * config.accumulate
-    epochs = epochs_limit(config)
+    steps_each = steps_an_epoch(config, feed)
+    epochs = epochs_limit(config, steps_each)
     limits = [
         config.steps,
         -(-config.tokens // max(round(step), 1)) if config.tokens else None,
-        epochs * -(-batches // config.accumulate) if epochs and not assumed else None,
+        epochs * steps_each if epochs and not assumed else None,
     ]
     steps = min((limit for limit in limits if limit), default=None)
     tokens = None if steps is None else steps * step

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from weft.core.config import option
 from weft.core.errors import ConfigError
 
-DEFAULT_EPOCHS = 10  # where the configuration sets no limit of any kind
+DEFAULT_EPOCHS = 10  # where the configuration sets no limit of any kind,
+DEFAULT_STEPS = 300  # or as many as make these steps: ten epochs of a small file teach little
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ class TrainConfig:
     ema: float = option(0.0, "decay of the moving average of weights; 0 keeps none", low=0.0, high=1.0)
 
     steps: int | None = option(None, "stop after so many optimizer steps", low=1)
-    epochs: int | None = option(None, "stop after so many epochs (10 where no limit is set)", low=1)
+    epochs: int | None = option(
+        None, "stop after so many epochs (where no limit is set: 10, or what 300 steps take)", low=1
+    )
     tokens: int | None = option(None, "stop after so many target elements", low=1)
     minutes: float | None = option(None, "stop after so many minutes of training", low=0.0)
     patience: int = option(0, "stop after so many validations without a new best; 0 never", low=0)
@@ -55,7 +58,8 @@ def check(config: TrainConfig, validated: bool) -> None:
     """Refuse what cannot be done together."""
     if len(config.betas) != 2:
         raise ConfigError(f"`train.betas` must be two numbers, but is {config.betas}. Try [0.9, 0.999].")
-    if config.schedule == "cosine" and config.steps is None and not epochs_limit(config):
+    endless = (config.tokens or config.minutes) and not (config.steps or config.epochs)
+    if config.schedule == "cosine" and endless:
         raise ConfigError(
             "`train.schedule` cosine must know its end, but neither `train.steps` nor `train.epochs` is set. "
             "Set one of them."
@@ -69,7 +73,8 @@ def check(config: TrainConfig, validated: bool) -> None:
         raise ConfigError(f"`train.{key}` needs validation data, but there is none. Set `data.valid`.")
 
 
-def epochs_limit(config: TrainConfig) -> int | None:
-    """Return the limit in epochs: as set, or the default where nothing is limited."""
-    limited = config.steps or config.tokens or config.minutes
-    return config.epochs if config.epochs or limited else DEFAULT_EPOCHS
+def epochs_limit(config: TrainConfig, steps: int) -> int | None:
+    """Return the limit in epochs of `steps` each: as set, or the default where nothing is limited."""
+    if config.epochs or config.steps or config.tokens or config.minutes:
+        return config.epochs
+    return max(DEFAULT_EPOCHS, -(-DEFAULT_STEPS // max(steps, 1)))

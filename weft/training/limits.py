@@ -32,12 +32,18 @@ class Limits:
     """Ends training at the first limit met, when patience is spent, or on a signal."""
 
     def __init__(
-        self, config: TrainConfig, cursor: Cursor, clock: Clock, patience: Patience, signals: Signals
+        self,
+        config: TrainConfig,
+        feed: Feed,
+        cursor: Cursor,
+        clock: Clock,
+        patience: Patience,
+        signals: Signals,
     ):
         self._cursor, self._clock, self._patience, self._signals = cursor, clock, patience, signals
         self._limits: dict[str, float | None] = {
             "steps": config.steps,
-            "epochs": epochs_limit(config),
+            "epochs": epochs_limit(config, steps_an_epoch(config, feed)),
             "tokens": config.tokens,
             "seconds": config.minutes and config.minutes * 60,
         }
@@ -69,7 +75,13 @@ class Limits:
         }
 
 
+def steps_an_epoch(config: TrainConfig, feed: Feed) -> int:
+    """Return the steps of the first epoch."""
+    return -(-feed.batches(0) // config.accumulate)
+
+
 def total_steps(config: TrainConfig, feed: Feed) -> int:
     """Return the steps the limits in steps and epochs allow, epochs as long as the first; 0 for no limit."""
-    by_epochs = (epochs_limit(config) or 0) * -(-feed.batches(0) // config.accumulate)
+    steps = steps_an_epoch(config, feed)
+    by_epochs = (epochs_limit(config, steps) or 0) * steps
     return min((n for n in (config.steps, by_epochs) if n), default=0)

@@ -58,7 +58,7 @@ class Training:
         self.cursor = Cursor(job.feed, config.accumulate)
         self.clock = Clock()
         self.patience = Patience(config.metric, job.task.better, config.patience)
-        self.limits = Limits(config, self.cursor, self.clock, self.patience, signals)
+        self.limits = Limits(config, job.feed, self.cursor, self.clock, self.patience, signals)
         self.progress = Progress(stream, Meter(job.feed, self.limits, self.cursor))
         self.board = Board(job.folder.path / "tensorboard" if config.tensorboard else None)
         self.logger = Logger(job, self.cursor, self.clock, self.progress, self.board, on_event)
