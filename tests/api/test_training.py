@@ -4,9 +4,9 @@ import pytest
 from tiny_runs import pairs
 
 import weft
-from weft.api.describe import describe_field, left_out
+from weft.api.describe import advice, describe_field, left_out
 from weft.core.errors import ConfigError, DataError
-from weft.data import Dataset, LabelField
+from weft.data import Dataset, FieldOptions, LabelField, RowSource, fit_text, prepare
 from weft.data.store import PrepareCounts
 
 SHORT = {"threads": 1, "train": {"steps": 2}}
@@ -90,3 +90,12 @@ def test_what_was_left_out_is_told():
     told = left_out(Dataset({}, counts=counts))
     assert told == ["1 empty ones dropped", "2 over-long ones cut", "1,000 unknown in source"]
     assert left_out(Dataset({})) == []
+
+
+@pytest.mark.parametrize(("tokens", "advised"), [("word", True), ("char", False)])
+def test_a_vocabulary_that_knows_too_few_words_is_told(tokens, advised):
+    known, rows = ["a b", "c d"], [f"a {i}" for i in range(5)]
+    fields = {"text": fit_text(known, FieldOptions(tokens=tokens))}
+    data = prepare(RowSource.from_memory(rows, ("text",)), fields)
+    told = ["50% of the words in text are unknown to its vocabulary. Try data.tokens=char or subword."]
+    assert advice(data, fields) == (told if advised else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from weft.data import Dataset
@@ -9,6 +10,8 @@ from weft.models import count_parameters
 
 if TYPE_CHECKING:
     from weft.api.session import Session
+
+MANY_UNKNOWN = 0.2  # share of a text's words
 
 
 def left_out(data: Dataset) -> list[str]:
@@ -23,6 +26,18 @@ def left_out(data: Dataset) -> list[str]:
         **{f"unknown in {name}": count for name, count in counts.unknown.items()},
     }
     return [f"{count:,} {word}" for word, count in words.items() if count]
+
+
+def advice(data: Dataset, fields: Mapping[str, Any]) -> list[str]:
+    """Say what to try for a text cut into words of which every fifth is unknown."""
+    unknown = data.counts.unknown if data.counts else {}
+    words = [n for n in unknown if hasattr(fields[n], "tokenizer") and fields[n].tokenizer.kind == "word"]
+    shares = {name: unknown[name] / max(1, int(data.lengths(name).sum())) for name in words}
+    return [
+        f"{share:.0%} of the words in {name} are unknown to its vocabulary. Try data.tokens=char or subword."
+        for name, share in shares.items()
+        if share > MANY_UNKNOWN
+    ]
 
 
 def describe_field(field: Any) -> str:

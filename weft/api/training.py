@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from weft.api.describe import describe_field, describe_model, left_out
+from weft.api.describe import advice, describe_field, describe_model, left_out
 from weft.api.run import Run
 from weft.api.session import Session, open_session
 from weft.api.settings import Settings, merge, normalise, parse_settings
@@ -156,6 +156,8 @@ def _encode(session: Session, name: str, rows: Rows, say: Say) -> Dataset:
     data = session.dataset(rows)
     notes = [f"{len(data):,} items", *left_out(data), rows.counts.summary()]
     say(f"{name}: {', '.join(filter(None, notes))}")
+    for line in advice(data, session.fields):
+        say(f"{name}: {line}")
     return data
 
 
