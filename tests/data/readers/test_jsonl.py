@@ -54,6 +54,10 @@ def test_null_is_missing_where_declared(tmp_path):
 
 BROKEN = {
     "no JSON": ('{"t": "a", "l": "x"}\n{"t": \n', r"a\.jsonl, line 2: is not JSON \("),
+    "an array": (
+        '[{"t": "a", "l": "x"}, {"t": "b", "l": "y"}]\n',
+        r"line 1: is one array of objects\. .*jq -c",
+    ),
     "a bare word": ('{"t": "a", "l": "x"}\n3\n', r"line 2: holds '3', not an object"),
     "no such key": ('{"t": "a", "l": "x"}\n{"t": "a", "lab": "x"}\n', r"line 2: has no key `l`\."),
     "an empty object": ('{"t": "a", "l": "x"}\n{}\n', r"line 2: has no key `t`\. It is empty"),

@@ -34,6 +34,9 @@ def _items(files: Files) -> Iterator[tuple[int, Any]]:
 
 def _pick(files: Files, line: int, item: Any, columns: tuple[str, ...]) -> tuple[Any, ...] | None:
     """Return the columns of one object, or refuse it."""
+    if isinstance(item, list) and item and all(isinstance(part, dict) for part in item):
+        files.refuse(files.path, line, "is one array of objects. Write one object a line: jq -c '.[]' FILE")
+        return None
     if isinstance(item, list):
         item = {str(i + 1): value for i, value in enumerate(item)}
     if not isinstance(item, dict):
