@@ -1,5 +1,8 @@
 """metrics.jsonl: appended, cut, read."""
 
+import pytest
+
+from weft.core.errors import ArtefactError
 from weft.runs import MetricsFile
 
 
@@ -30,3 +33,11 @@ def test_missing_rows_are_counted_not_invented(tmp_path):
     file.append({"step": 1})
     assert file.cut(4) == 3
     assert file.rows == 1
+
+
+def test_a_damaged_row_is_named(tmp_path):
+    file = MetricsFile(tmp_path / "metrics.jsonl")
+    file.append({"step": 1})
+    file.path.write_text(file.path.read_text() + "}\n")
+    with pytest.raises(ArtefactError, match=r"metrics.jsonl, line 2 is damaged"):
+        file.read()

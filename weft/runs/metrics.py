@@ -27,6 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from weft.core.errors import ArtefactError
 from weft.runs.storage import room_for, sync
 
 
@@ -61,7 +62,13 @@ class MetricsFile:
 
     def read(self) -> list[dict[str, Any]]:
         """Return the rows."""
-        return [json.loads(line) for line in _complete_lines(self.path)]
+        return [self._row(place, line) for place, line in enumerate(_complete_lines(self.path), start=1)]
+
+    def _row(self, place: int, line: bytes) -> dict[str, Any]:
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise ArtefactError(f"{self.path}, line {place} is damaged: it is not JSON. Delete it.") from None
 
 
 def _append(path: Path, line: str) -> None:
