@@ -109,8 +109,8 @@ def _right_width(files: Files, line: int, count: int, width: int, first: int) ->
 
 def describe_conll(files: Files) -> str:
     """Say which column gives what."""
-    columns = files.options.columns or ("the first", "the last")
-    return f"a word a line: words from column {columns[0]}, labels from column {columns[-1]}"
+    columns = [f"column {name}" for name in files.options.columns] or ["the first column", "the last column"]
+    return f"a word a line: words from {columns[0]}, labels from {columns[-1]}"
 
 
 def describe_conllu(files: Files) -> str:
