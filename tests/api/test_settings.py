@@ -94,3 +94,8 @@ def test_devices():
 
 def test_the_schema_is_the_tasks():
     assert parse_settings({"task": "translate"}).schema() == {"source": "text", "target": "text"}
+
+
+def test_a_running_text_and_a_series_are_parted_by_position():
+    split = {task: parse_settings({"task": task}).data.split for task in ("language", "forecast", "classify")}
+    assert split == {"language": "position", "forecast": "position", "classify": "hash"}

@@ -76,7 +76,7 @@ class Language:
     Config = LanguageConfig
     sides = ("decoder",)
     defaults: dict[str, dict[str, Any]] = {
-        "data": {"tokens": "char", "empty": "keep"},
+        "data": {"tokens": "char", "empty": "keep", "split": "position"},
         "decoding": {"method": "sample", "max_length": 200},
     }
     better = {"loss": "lower", "perplexity": "lower", "accuracy": "higher"}
