@@ -4,7 +4,9 @@ import pytest
 from tiny_runs import pairs
 
 import weft
+from weft.api import training
 from weft.api.describe import advice, describe_field, left_out
+from weft.api.settings import parse_settings
 from weft.core.errors import ConfigError, DataError
 from weft.data import Dataset, FieldOptions, LabelField, RowSource, fit_text, prepare
 from weft.data.store import PrepareCounts
@@ -99,3 +101,12 @@ def test_a_vocabulary_that_knows_too_few_words_is_told(tokens, advised):
     data = prepare(RowSource.from_memory(rows, ("text",)), fields)
     told = ["50% of the words in text are unknown to its vocabulary. Try data.tokens=char or subword."]
     assert advice(data, fields) == (told if advised else [])
+
+
+@pytest.mark.parametrize(("family", "attention"), [("gru", "additive"), ("transformer", "multihead")])
+def test_attention_left_to_the_family_is_told_by_its_kind(tmp_path, family, attention):
+    said: list[str] = []
+    model = {"family": family, "width": 16}
+    settings = parse_settings({"task": "translate", "model": model, "run": str(tmp_path / "r"), **SHORT})
+    training.start(settings, {"train": pairs()}, quiet=True, say=said.append)
+    assert any(line.startswith(f"model: {family} with {attention} attention, width 16") for line in said)

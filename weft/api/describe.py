@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.data import Dataset
 from weft.models import count_parameters
+from weft.models.build import attention_spec
 
 if TYPE_CHECKING:
     from weft.api.session import Session
@@ -53,5 +54,5 @@ def describe_model(session: Session) -> str:
     """Say which families, how wide, how many parameters."""
     config: Any = session.settings.model
     parameters = count_parameters(session.model)
-    attention = f" with {config.common.attention} attention" if len(config.sides) > 1 else ""
+    attention = f" with {attention_spec(config).kind} attention" if len(config.sides) > 1 else ""
     return f"{config.families}{attention}, width {config.common.width}, {parameters:,} parameters"
