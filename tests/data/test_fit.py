@@ -117,6 +117,11 @@ def test_no_label_at_all():
         fit_field("labels", [[]], OPTIONS)
 
 
+def test_one_label_is_none():
+    with pytest.raises(DataError, match="Every training item has the label `ham`; there must be two"):
+        fit_field("label", ["ham", "ham"], OPTIONS)
+
+
 def test_too_many_labels():
     with pytest.raises(DataError, match="at most 65,536 different labels, but here are 65,537"):
         fit_field("label", map(str, range(10**6)), OPTIONS)

@@ -138,6 +138,21 @@ def test_retention_spares_the_newest_the_scheduled_and_the_best(folder):
     assert not list(folder.path.glob("checkpoints/.*"))
 
 
+def test_weights_are_those_of_best_though_it_moves_while_they_are_read(folder, monkeypatch):
+    first, second = save(folder, 1), save(folder, 2)
+    folder.point("best", first)
+    read = type(first).weights
+
+    def read_late(checkpoint):
+        if checkpoint.path == first.path:  # a training finds a better one, and removes this
+            folder.point("best", second)
+            shutil.rmtree(first.path)
+        return read(checkpoint)
+
+    monkeypatch.setattr(type(first), "weights", read_late)
+    assert folder.weights("best")["w"].tolist() == [2.0, 2.0]
+
+
 def test_damaged_newest_ones_are_passed_over_with_a_word_each(folder):
     for step in (1, 2, 3):
         save(folder, step)

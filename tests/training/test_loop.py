@@ -109,7 +109,7 @@ def test_the_toy_is_learnt_and_the_model_bears_the_best_weights(tmp_path):
         ({"steps": 9}, 9, 3, "steps"),  # an epoch is 4 steps: 7 batches in groups of 2
         ({"epochs": 2}, 8, 2, "epochs"),
         ({"tokens": 50}, 2, 1, "tokens"),  # batches hold 15, 14, 13, 15, … target elements
-        ({"minutes": 1e-9, "steps": 10**6}, 1, 1, "seconds"),
+        ({"minutes": 1e-9, "steps": 10**6}, 1, 1, "minutes"),
         ({"steps": 9, "epochs": 2}, 8, 2, "epochs"),
     ],
 )

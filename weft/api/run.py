@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from weft.api.session import Session, Sources, open_session
 from weft.api.settings import merge, parse_settings
@@ -17,7 +17,7 @@ from weft.data import Dataset, ReadOptions, Rows, RowSource, load_fields
 from weft.decoding import DecodingConfig
 from weft.metrics import Evaluation
 from weft.models import count_parameters
-from weft.runs import Checkpoint, RunFolder
+from weft.runs import RunFolder
 from weft.tasks import Prediction
 
 
@@ -101,18 +101,18 @@ class Run:
 def open_run(path: str | Path, checkpoint: str = "best", **overrides: Any) -> Run:
     """Open a run's folder with the weights of a checkpoint: best, last, a step, or a folder's name."""
     folder = RunFolder.open(path)
-    found = folder.checkpoint(checkpoint)
+    weights = folder.weights(checkpoint)
     settings = parse_settings(merge(folder.config(), overrides))
     session = open_session(settings, fields=load_fields(folder.tokenizer_path))
-    load_weights(session.model, found)
+    _load(session.model, weights, folder)
     session.model.eval()
     return Run(folder, session)
 
 
-def load_weights(model: nn.Module, checkpoint: Checkpoint) -> None:
-    """Load a verified checkpoint's weights; only overrides can make a model they do not fit."""
+def _load(model: nn.Module, weights: dict[str, Tensor], folder: RunFolder) -> None:
+    """Load weights; only overrides can make a model they do not fit."""
     try:
-        model.load_state_dict(checkpoint.weights())
+        model.load_state_dict(weights)
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:200]
-        raise ConfigError(f"{checkpoint.path} does not fit the model as overridden: {reason}") from None
+        raise ConfigError(f"{folder} does not fit the model as overridden: {reason}") from None

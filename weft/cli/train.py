@@ -134,7 +134,7 @@ def _more(outcome: Outcome) -> str:
     doubled = {
         "steps": f" train.steps={2 * outcome.step}",
         "epochs": f" train.epochs={2 * outcome.epoch}",
-        "seconds": f" train.minutes={2 * outcome.seconds / 60:.3g}",
+        "minutes": f" train.minutes={2 * outcome.seconds / 60:.3g}",
     }
     return doubled.get(outcome.reason, "")
 

@@ -87,7 +87,13 @@ def fit_label(items: Iterable[Any], options: FieldOptions) -> LabelField:
     """Learn the labels of items, in the order of their names."""
     if options.multi_label:
         return LabelField(_names(split_labels(item) for item in items), multi=True)
-    return LabelField(_names([item] for item in _told(items, str, "a label")))
+    names = _names([item] for item in _told(items, str, "a label"))
+    if len(names) == 1:
+        raise DataError(
+            f"Every training item has the label `{names[0]}`; there must be two to tell apart. "
+            "Check `data.columns=`, or the order of the file where `data.split` is position."
+        )
+    return LabelField(names)
 
 
 def fit_labels(items: Iterable[Iterable[str]], options: FieldOptions) -> LabelsField:

@@ -228,6 +228,17 @@ class RunFolder:
             raise ArtefactError(f"{error}{self._whole_ones()}") from None
         return found
 
+    def weights(self, name: str = "best") -> dict[str, Tensor]:
+        """Return a checkpoint's weights, verified.
+
+        A training beside may point `best` or `last` elsewhere, and remove what it meant, in between: so a
+        second look is taken before anything counts as damaged.
+        """
+        try:
+            return self.checkpoint(name).weights()
+        except ArtefactError:
+            return self.checkpoint(name).weights()
+
     def _whole_ones(self) -> str:
         """Say which checkpoints could be used instead of a damaged one."""
         whole = [c.name for c in reversed(self.checkpoints() + self.averages()) if _is_whole(c)]

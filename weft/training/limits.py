@@ -45,7 +45,7 @@ class Limits:
             "steps": config.steps,
             "epochs": epochs_limit(config, steps_an_epoch(config, feed)),
             "tokens": config.tokens,
-            "seconds": config.minutes and config.minutes * 60,
+            "minutes": config.minutes,
         }
 
     def reached(self) -> str:
@@ -71,7 +71,7 @@ class Limits:
             "steps": cursor.step,
             "epochs": cursor.epoch,
             "tokens": cursor.tokens,
-            "seconds": self._clock.seconds(),
+            "minutes": self._clock.seconds() / 60,
         }
 
 

@@ -37,7 +37,7 @@ class Outcome:
 
     step: int
     epoch: int
-    reason: str  # the limit that ended it: steps, epochs, tokens, seconds, patience
+    reason: str  # the limit that ended it: steps, epochs, tokens, minutes, patience
     best_step: int  # of the weights kept as best: the last where no validation decided
     best: dict[str, float]  # empty where no validation decided
     seconds: float
