@@ -10,6 +10,7 @@ import typer
 from weft import __version__
 from weft.cli import bench, data, demo, doctor, evaluate, explain, predict, recipes, report, train
 from weft.cli.errors import guard
+from weft.cli.heap import keep_freed_memory
 
 app = typer.Typer(
     help="Train, compare and explain sequence models on your own data.",
@@ -50,4 +51,5 @@ def options(
 
 def main() -> None:
     """Run the program on the words of the command line and leave with its exit code."""
+    keep_freed_memory()
     sys.exit(guard(lambda: app(prog_name="weft", standalone_mode=False)))
