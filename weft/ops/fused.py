@@ -89,5 +89,6 @@ def has_kernels(x: Tensor) -> bool:
 
 
 def runs_fused(cell: str, x: Tensor, weights: Sequence[RecurrentWeights]) -> bool:
-    """Tell whether "auto" runs all directions of a layer in one launch."""
-    return has_kernels(x) and _refusal(cell, x, weights[0].hidden, len(weights)) is None
+    """Tell whether "auto" runs all directions of a layer, of one size, in one launch."""
+    alike = len({w.hidden for w in weights}) == 1
+    return alike and has_kernels(x) and _refusal(cell, x, weights[0].hidden, len(weights)) is None

@@ -1,6 +1,7 @@
 """What rnn, lstm and gru share: initial values, dropout, residuals, the lectures' attention forms."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -8,6 +9,8 @@ import torch
 from weft.core.sequences import Sequences
 from weft.core.taps import listen
 from weft.nn.families import AttentionSpec, families
+from weft.ops import fused
+from weft.ops import layer as layers
 
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 W = 6
@@ -115,6 +118,29 @@ def test_an_encoder_reads_both_ways_with_half_the_width_each(family):
     assert torch.equal(summary[:, 4:], y.data[:, 0, 4:])  # backwards: the first
     again = network(x.rows(torch.tensor([1])).with_data(x.data[1:, :3]))
     assert torch.allclose(again.data[0], y.data[1, :3], atol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "launches"), [(6, 2), (7, 0)])
+@pytest.mark.parametrize("family", GATES)
+def test_directions_of_one_size_run_side_by_side_where_a_kernel_serves(monkeypatch, family, width, launches):
+    entry, asked = families[family], []
+    network = entry.encoder(width, entry.Config(layers=2, dropout=0.0), True).double()
+    x = Sequences(torch.randn(2, 5, width).double(), torch.tensor([5, 3]))
+    want = network(x).data
+
+    def launch(cell, x, weights, states, lengths, ways):
+        asked.append(ways)
+        y = [layers.CELLS[cell](x, w, None, lengths, d == 1)[0] for d, w in enumerate(weights)]
+        return torch.cat(y, dim=2), [(y[0][:, 0],), (y[1][:, 0],)]
+
+    monkeypatch.setattr(layers, "fused_layer", launch)
+    monkeypatch.setattr(fused, "has_kernels", lambda x: True)
+    monkeypatch.setattr(fused, "_refusal", lambda *a: None)
+    for cell in ("rnn", "lstm", "gru"):
+        one_way = sys.modules[f"weft.ops.{cell}"]  # weft.ops has a function of that name
+        monkeypatch.setattr(one_way, "choose_recurrent", lambda *a: "reference")
+    assert torch.allclose(network(x).data, want, atol=1e-12)
+    assert asked == ["both"] * launches
 
 
 @pytest.mark.parametrize("family", GATES)

@@ -68,7 +68,7 @@ def backbone(width: int, config: GRUConfig, attention: AttentionSpec | None = No
 def encoder(width: int, config: GRUConfig, bidirectional: bool = True) -> Encoder:
     """Build a stack that reads whole sequences."""
     if bidirectional:
-        return BidirectionalEncoder(partial(GRULayer, config), width, config)
+        return BidirectionalEncoder(partial(GRULayer, config), width, config, f"gru_{config.reset}")
     return OneWayEncoder(backbone(width, config))
 
 

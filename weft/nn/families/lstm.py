@@ -79,7 +79,7 @@ def backbone(width: int, config: LSTMConfig, attention: AttentionSpec | None = N
 def encoder(width: int, config: LSTMConfig, bidirectional: bool = True) -> Encoder:
     """Build a stack that reads whole sequences."""
     if bidirectional:
-        return BidirectionalEncoder(partial(LSTMLayer, config), width, config)
+        return BidirectionalEncoder(partial(LSTMLayer, config), width, config, "lstm")
     return OneWayEncoder(backbone(width, config))
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import nn
 
+from weft import ops
 from weft.core.config import option
 from weft.core.errors import ConfigError
 from weft.core.sequences import Sequences
@@ -223,16 +224,19 @@ class RecurrentBackbone(nn.Module):
 
 
 class BidirectionalEncoder(nn.Module):
-    """Recurrent layers that read both ways; each direction has half the width."""
+    """Recurrent layers that read both ways; each direction has half the width.
 
-    def __init__(self, make_layer: MakeLayer, width: int, config: StackConfig):
+    cell  the name by which `ops.recurrent_layer` knows the layers; it may run both directions side by side
+    """
+
+    def __init__(self, make_layer: MakeLayer, width: int, config: StackConfig, cell: str | None = None):
         super().__init__()
         if width < 2:
             raise ConfigError(
                 f"`width` must be at least 2 for a network that reads both ways, but is {width}."
             )
         self.ahead, self.back = width - width // 2, width // 2
-        self.residual = config.residual
+        self.residual, self.cell = config.residual, cell
         self.forwards = Stack(make_layer(width, self.ahead) for _ in range(config.layers))
         self.backwards = Stack(make_layer(width, self.back) for _ in range(config.layers))
         self.dropout = Dropout(config.dropout, config.locked)
@@ -241,9 +245,7 @@ class BidirectionalEncoder(nn.Module):
         y = x.data
         for i, pair in enumerate(zip(self.forwards, self.backwards, strict=True)):
             inputs = y if i == 0 else self.dropout(y)
-            y = torch.cat(
-                [self._read(layer, inputs, x.lengths, d == 1) for d, layer in enumerate(pair)], dim=2
-            )
+            y = self._read_both(pair, inputs, x.lengths)
             y = y + inputs if self.residual and i else y
         return x.with_data(y).fill(0)
 
@@ -251,6 +253,12 @@ class BidirectionalEncoder(nn.Module):
         """Return both ends: the last valid output forwards, the first one backwards."""
         first = encoded.at(torch.where(encoded.lengths > 0, 0, -1))
         return torch.cat([encoded.last()[:, : self.ahead], first[:, self.ahead :]], dim=1)
+
+    def _read_both(self, pair: Sequence[Any], x: Tensor, lengths: Int[Tensor, "B"]) -> Float[Tensor, "B T D"]:
+        if self.cell is None:
+            return torch.cat([self._read(layer, x, lengths, d == 1) for d, layer in enumerate(pair)], dim=2)
+        weights = [layer.draw_weights() for layer in pair]
+        return ops.recurrent_layer(self.cell, x, weights, lengths=lengths)[0]
 
     def _read(self, layer: Any, x: Tensor, lengths: Int[Tensor, "B"], reverse: bool) -> Tensor:
         start = layer.begin(x.new_zeros(x.shape[0], self.back if reverse else self.ahead))

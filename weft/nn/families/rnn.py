@@ -64,7 +64,7 @@ def backbone(width: int, config: RNNConfig, attention: AttentionSpec | None = No
 def encoder(width: int, config: RNNConfig, bidirectional: bool = True) -> Encoder:
     """Build a stack that reads whole sequences."""
     if bidirectional:
-        return BidirectionalEncoder(partial(RNNLayer, config), width, config)
+        return BidirectionalEncoder(partial(RNNLayer, config), width, config, config.activation)
     return OneWayEncoder(backbone(width, config))
 
 
