@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from weft.core.sequences import Sequences
+from weft.core.shapes import Tensor
 from weft.data import Batch, Dataset, Feed
 from weft.explain.flops import Flops, count_flops
 from weft.explain.memory import (
@@ -196,9 +197,9 @@ def _observe(task: Any, config: ModelConfig, batch: Batch) -> dict[str, Work]:
 
 
 def _measure(task: Any, config: ModelConfig, train: TrainConfig, batch: Batch) -> Taken:
-    def run(model: nn.Module) -> Any:
+    def run(model: nn.Module) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16, enabled=train.precision != "fp32"):
-            return task.loss(model, batch, None, train.label_smoothing)
+            return task.loss(model, batch, None, train.label_smoothing).total
 
     return measure_batch(task.build, config, run)
 
@@ -242,11 +243,15 @@ def _memory(
         "weights": weights,
         "gradients": weights,
         "optimizer": weights * optimizer_numbers(train),
-        "activations of a batch": taken.kept,
+        "activations of a batch": taken.training,
     }
     rows = next(iter(batch.values())).data.shape[0]
     longest = max((work.steps for works in seen for work in works.values()), default=0)
-    use = {"weights": weights, "state": state_bytes(model, rows, longest), "one call": taken.working}
+    use = {
+        "weights": weights,
+        "state": state_bytes(model, rows, longest),
+        "activations of a batch": taken.use,
+    }
     return Memory(training, use, present)
 
 

@@ -1,20 +1,22 @@
-"""Bytes that training and use take: what is kept, counted; what a batch adds, measured on small copies.
+"""Bytes that training and use take: what is kept, counted; what a batch adds, weighed on small copies.
 
-It is measured on the CPU. There cross-entropy keeps logits up to `weft.ops.loss.LARGE` bytes; on a GPU only
-up to `LARGE_ON_GPU`, beyond that a chunk of them (`weft.ops.kernels.loss.CHUNK_BYTES`) for a moment.
+It is weighed on the CPU. There cross-entropy keeps logits up to `weft.ops.loss.LARGE` bytes; on a GPU only
+up to `LARGE_ON_GPU`, beyond that a chunk of them (`weft.ops.kernels.loss.CHUNK_BYTES`) for a moment. What an
+allocator keeps of freed bytes comes on top: the heap of a process on Linux grew by up to two thirds more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
-from weft.core.sequences import Sequences
 from weft.core.shapes import Tensor
 from weft.core.state import leaves
 from weft.models import ModelConfig
@@ -26,14 +28,14 @@ LARGEST_MEASURED = 96  # widths up to here are measured as they are
 _MOMENTS = {"adam": 2, "adamw": 2, "rmsprop": 1, "sgd": 0}
 
 Build = Callable[[ModelConfig], nn.Module]
-Run = Callable[[nn.Module], Any]
+Run = Callable[[nn.Module], Tensor]  # a batch through a model to its loss
 
 
 class Taken(NamedTuple):
-    """Bytes a batch takes: kept for the backward pass, and by the largest call without one."""
+    """Bytes a batch takes at the most: forward and backward, and without gradients."""
 
-    kept: int
-    working: int
+    training: int
+    use: int
 
 
 def optimizer_numbers(config: TrainConfig) -> int:
@@ -56,16 +58,17 @@ def small_width(config: ModelConfig, least: int) -> int:
 def measure_batch(build: Build, config: ModelConfig, run: Run) -> Taken:
     """Measure what running a batch takes.
 
-    Tensors grow as polynomials of the width, of degree 2 at most (a weight is width x width); so
-    three small widths tell of any other, and a model that memory cannot hold is explained too.
+    What lives after an operation grows as a polynomial of the width, of degree 2 at most (a weight is
+    width x width); so three small widths tell of any other, operation by operation, and a model that
+    memory cannot hold is explained too.
     """
     width = config.common.width
     if width <= LARGEST_MEASURED:
-        return _measure(build(config), run)
+        return Taken(*map(max, _weigh(build(config), run)))
     least = small_width(config, LARGEST_MEASURED // 3)
     widths = (least, 2 * least, 3 * least)
-    taken = [_measure(build(config.with_width(w)), run) for w in widths]
-    return Taken(*(round(_quadratic(widths, values, width)) for values in zip(*taken, strict=True)))
+    weighed = [_weigh(build(config.with_width(w)), run) for w in widths]
+    return Taken(*(_most(widths, courses, width) for courses in zip(*weighed, strict=True)))
 
 
 def state_bytes(model: nn.Module, rows: int, steps: int) -> int:
@@ -77,47 +80,56 @@ def state_bytes(model: nn.Module, rows: int, steps: int) -> int:
     return sum(leaf.numel() * leaf.element_size() for leaf in leaves(state))
 
 
-def _measure(model: nn.Module, run: Run) -> Taken:
-    kept: dict[int, Tensor] = {}
-    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+def _most(widths: tuple[int, int, int], courses: Sequence[list[int]], width: int) -> int:
+    """Return the most that lives at once at `width`, no less than at the widest measured.
 
-    def keep(x: Tensor) -> Tensor:
-        place = x.untyped_storage().data_ptr()
-        if place not in own:
-            kept.setdefault(place, x)
-        return x
+    Where a width takes other operations than the next (attention in chunks), the most of each must do.
+    """
+    if len(set(map(len, courses))) > 1:
+        courses = [[max(course)] for course in courses]
+    told = max(_quadratic(widths, moment, width) for moment in zip(*courses, strict=True))
+    return max(round(told), *courses[-1])
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
-        result = run(model.train())
-    size = sum(x.untyped_storage().nbytes() for x in kept.values())
-    del result
-    sizes = [0]
-    with torch.no_grad(), _noting_sizes(model, sizes):
+
+def _weigh(model: nn.Module, run: Run) -> tuple[list[int], list[int]]:
+    """Return the bytes that live after each operation, with a backward pass and without gradients."""
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)  # counted as gradients, not weighed
+    with Scales(model) as training:
+        run(model.train()).backward()
+    with torch.no_grad(), Scales(model) as use:
         run(model.eval())
-    return Taken(size, max(sizes))
+    return training.course, use.course
 
 
-@contextmanager
-def _noting_sizes(model: nn.Module, sizes: list[int]) -> Iterator[None]:
-    """Note the bytes that go into and come out of every call."""
+class Scales(TorchDispatchMode):
+    """Weigh every storage from the operation that makes it until it dies, but those a model holds.
 
-    def note(module: nn.Module, inputs: Any, output: Any) -> None:
-        sizes.append(_bytes(inputs) + _bytes(output))
+    course  the bytes that live after each operation
+    """
 
-    handles = [module.register_forward_hook(note) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        own = [x for p in model.parameters() for x in (p, p.grad) if x is not None]
+        self._met = weakref.WeakSet(x.untyped_storage() for x in own)
+        self._living = 0
+        self.course: list[int] = []
 
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        tree_map_only(Tensor, self._meet, result)
+        self.course.append(self._living)
+        return result
 
-def _bytes(value: Any) -> int:
-    if isinstance(value, Sequences):
-        value = value.data
-    if isinstance(value, Tensor):
-        return value.numel() * value.element_size()
-    return sum(map(_bytes, value)) if isinstance(value, tuple | list) else 0
+    def _meet(self, x: Tensor) -> None:
+        storage = x.untyped_storage()
+        if storage not in self._met:
+            self._met.add(storage)
+            self._living += storage.nbytes()
+            weakref.finalize(storage, self._lose, storage.nbytes())
+
+    def _lose(self, size: int) -> None:
+        self._living -= size
 
 
 def _quadratic(xs: tuple[int, int, int], ys: tuple[int, ...], x: int) -> float:
