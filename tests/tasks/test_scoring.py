@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from weft.core.rng import numpy_stream
 from weft.core.sequences import Sequences
 from weft.data import EOS, Dataset, RaggedArray
 from weft.models import build_causal, parse_model
 from weft.ops.loss import IGNORE
+from weft.tasks import scoring
 from weft.tasks.scoring import (
     ShuffledWindows,
     joined_text,
@@ -124,3 +126,15 @@ def test_shuffled_windows_hold_every_token_and_move_with_the_epoch(text):
     assert any(
         not torch.equal(feed.batch(0, 0)["input"].data, feed.batch(e, 0)["input"].data) for e in (1, 2)
     )
+
+
+def test_windows_are_drawn_once_an_epoch(text, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        scoring, "numpy_stream", lambda *names: drawn.append(names[2]) or numpy_stream(*names)
+    )
+    feed = ShuffledWindows(text, rows=2, window=5, seed=3)
+    for epoch in (0, 1):
+        for position in range(feed.batches(epoch)):
+            feed.batch(epoch, position)
+    assert drawn == [0, 1]

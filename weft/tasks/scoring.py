@@ -136,12 +136,16 @@ class ShuffledWindows:
     def __init__(self, text: np.ndarray, rows: int, window: int, seed: int):
         self.text, self.rows, self.seed = text, rows, seed
         self.window = min(window, len(text) - 1)
+        self._windows: tuple[int, np.ndarray] = (
+            -1,
+            np.zeros((0, 2), np.int64),
+        )  # of the epoch last asked for
 
     def batches(self, epoch: int) -> int:
-        return -(-len(self._windows(epoch)) // self.rows)
+        return -(-len(self.windows(epoch)) // self.rows)
 
     def batch(self, epoch: int, position: int) -> Batch:
-        chosen = self._windows(epoch)[position * self.rows : (position + 1) * self.rows]
+        chosen = self.windows(epoch)[position * self.rows : (position + 1) * self.rows]
         inputs, wanted = windows_of(self.text, *chosen.T)
         return {"input": inputs, "target": inputs.with_data(wanted.clamp(min=0))}
 
@@ -150,8 +154,13 @@ class ShuffledWindows:
         assert isinstance(target, Sequences)
         return int(target.lengths.sum())
 
-    def _windows(self, epoch: int) -> np.ndarray:
+    def windows(self, epoch: int) -> np.ndarray:
         """Return where each window begins and how long it is (n, 2), the first as long as the shift."""
+        if self._windows[0] != epoch:
+            self._windows = (epoch, self._make_windows(epoch))
+        return self._windows[1]
+
+    def _make_windows(self, epoch: int) -> np.ndarray:
         chance = numpy_stream(self.seed, "text windows", epoch)
         shift, pairs = int(chance.integers(self.window)), len(self.text) - 1
         bounds = np.concatenate([[0], np.arange(shift or self.window, pairs, self.window), [pairs]])
