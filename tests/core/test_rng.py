@@ -1,8 +1,7 @@
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.rng import derive, numpy_stream, torch_stream
+from weft.core.rng import derive, numpy_stream
 
 
 def test_the_same_names_give_the_same_seed_for_ever():
@@ -23,14 +22,3 @@ def test_seed_and_every_name_count():
 def test_streams_follow_their_names():
     assert numpy_stream(3, "x").random() == numpy_stream(3, "x").random()
     assert numpy_stream(3, "x").random() != numpy_stream(3, "y").random()
-    first, again, other = (torch.rand(3, generator=torch_stream(3, name)) for name in "aab")
-    assert torch.equal(first, again)
-    assert not torch.equal(first, other)
-
-
-def test_streams_leave_the_common_one_alone():
-    torch.manual_seed(0)
-    want = torch.rand(1)
-    torch.manual_seed(0)
-    torch.rand(5, generator=torch_stream(1))
-    assert torch.equal(torch.rand(1), want)

@@ -14,7 +14,7 @@ LAZY_UPWARD = {
 }
 
 
-USERS_OF_TESTING = {"bench", "cli"}  # the equality gate of timings; `weft doctor RUN`
+USERS_OF_TESTING = {"cli"}  # `weft doctor RUN`
 
 
 def room_of(name: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import nn
 
-from weft.core.rng import numpy_stream, torch_stream
+from weft.core.rng import numpy_stream
 from weft.core.sequences import Sequences
 from weft.runs import RunFolder
 from weft.training import Outcome, TrainConfig, train
@@ -133,7 +133,7 @@ def train_toy(
 ) -> Outcome:
     """Train the toy in `folder` from weights that depend on nothing but their seed."""
     options.setdefault("quiet", True)
-    torch_stream(0, "elsewhere")  # what ran before must not matter
+    torch.seed()  # what ran before must not matter
     data = validation() if valid == "default" else valid
     feed, task = feed or ToyFeed(), task or ToyTask()
     return train(make_model(), task, feed, data, config, folder, seed=5, resume=resume, **options)

@@ -239,7 +239,8 @@ def test_a_second_training_is_refused_while_the_first_lives_and_not_after(tmp_pa
 
     def on_event(name, values):
         if name == "train" and not seen:
-            with pytest.raises(InputError, match=rf"is being trained by process {os.getpid()} on") as refusal:
+            refused = pytest.raises(InputError, match=rf"is being trained by process {os.getpid()} on")
+            with torch.random.fork_rng(), refused as refusal:  # elsewhere it would be another process
                 train_toy(RunFolder.open(folder.path), resume=True)
             seen.append(refusal)
 

@@ -3,7 +3,6 @@
 import hashlib
 
 import numpy as np
-import torch
 
 
 def derive(seed: int, *names: object) -> int:
@@ -15,8 +14,3 @@ def derive(seed: int, *names: object) -> int:
 def numpy_stream(seed: int, *names: object) -> np.random.Generator:
     """Return NumPy's generator for this seed and these names."""
     return np.random.default_rng(derive(seed, *names))
-
-
-def torch_stream(seed: int, *names: object, device: torch.device | str = "cpu") -> torch.Generator:
-    """Return torch's generator for this seed and these names."""
-    return torch.Generator(device=device).manual_seed(derive(seed, *names))
