@@ -34,8 +34,6 @@ def test_full_has_no_padding():
     x = Sequences.full(torch.zeros(2, 3, 4))
     assert x.lengths.tolist() == [3, 3]
     assert x.lengths.dtype == torch.int64
-    assert x.is_full()
-    assert not X.is_full()
 
 
 def test_pad_and_unpad_are_inverse():

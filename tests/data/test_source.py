@@ -8,7 +8,7 @@ import pytest
 
 from weft.core.errors import DataError
 from weft.data.rows import ReadOptions, Row
-from weft.data.source import RowSource, describe_source, open_rows
+from weft.data.source import RowSource
 
 PAIR, LABELLED = ("text", "text"), ("text", "label")
 
@@ -20,8 +20,6 @@ def test_a_source_reads_anew_and_counts_anew(tmp_path):
     for _ in range(2):
         assert list(source) == [Row(1, ("a", "b"))]
         assert (source.counts.bom, source.counts.carriage_returns) == (1, 1)
-    assert list(open_rows(path, None, PAIR)) == [Row(1, ("a", "b"))]
-    assert describe_source(path, None, PAIR) == source.description
     assert source.options.format == "tsv"
 
 

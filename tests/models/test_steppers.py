@@ -5,7 +5,7 @@ from small_models import FAMILIES, TEXT, ids, translation
 from weft.core.sequences import Sequences
 from weft.data import BOS, EOS
 from weft.decoding import DecodingConfig, beam, greedy, score
-from weft.models import CausalStepper, TranslationStepper, build_causal, parse_model
+from weft.models import PromptStepper, TranslationStepper, build_causal, parse_model
 
 PAIRS = [("rnn", "lstm"), ("lstm", "gru"), ("gru", "tcn"), ("tcn", "transformer"), ("transformer", "rnn")]
 MOST = torch.tensor([6, 6, 6, 6])
@@ -108,10 +108,10 @@ def test_a_language_model_continues_itself(family):
         .double()
         .eval()
     )
-    stepper = CausalStepper(model)
-    [[found]] = greedy(stepper, 1, 1, DecodingConfig(max_length=5), BOS, EOS)
+    stepper = PromptStepper(model, BOS)
+    [[found]] = greedy(stepper, ids(0), 1, DecodingConfig(max_length=5), BOS, EOS)
     logits = model.head(model(Sequences.full(torch.tensor([[BOS, *found.tokens]])))[0].data)[0]
     assert logits.argmax(-1).tolist()[: len(found.tokens)] == found.tokens
-    _, state = stepper.step(torch.tensor([BOS, 5]), stepper.start(2))
+    _, state = stepper.step(torch.tensor([BOS, BOS]), stepper.start(ids(2, 1)))
     alone = stepper.step(torch.tensor([7]), stepper.select(state, torch.tensor([1])))[0]
     assert torch.allclose(alone[0], stepper.step(torch.tensor([6, 7]), state)[0][1], atol=1e-9)

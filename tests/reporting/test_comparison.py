@@ -7,7 +7,7 @@ import pytest
 
 from weft.core.errors import InputError
 from weft.evaluation import summarise
-from weft.metrics import Evaluation, exact_match, token_error
+from weft.metrics import Evaluation, exact_match, loss
 from weft.reporting import Alignment, Entry, write_comparison_report
 from weft.reporting.comparison import verdict
 
@@ -16,8 +16,12 @@ TRUE = [f"t{i}" for i in range(60)]
 
 def evaluation(wrong):
     guesses = [f"<{text}>" if i in wrong else text for i, text in enumerate(TRUE)]
+    misses = [float(i in wrong) for i in range(60)]
     return Evaluation(
-        {"exact_match": exact_match(guesses, TRUE), "token_error": token_error(guesses, TRUE)},
+        {
+            "exact_match": exact_match(guesses, TRUE),
+            "loss": loss(misses, np.ones(60)),
+        },
         np.arange(60) + 1,
         guesses,
         TRUE,

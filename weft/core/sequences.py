@@ -57,10 +57,6 @@ class Sequences:
         """Return True where an element is valid."""
         return length_mask(self.lengths, self.max_length)
 
-    def is_full(self) -> bool:
-        """Tell whether no row is padded. Reads the lengths back, so it waits for a GPU."""
-        return bool((self.lengths == self.max_length).all())
-
     def with_data(self, data: Tensor) -> Sequences:
         """Return these lengths with other data (B, T, ...)."""
         return Sequences(data, self.lengths)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from weft.data.fit import FieldOptions, fit_field, fit_fields, fit_text, load_fields, save_fields
     from weft.data.lines import LineCounts, read_lines
     from weft.data.rows import ReadOptions, Row
-    from weft.data.source import Rows, RowSource, describe_source, open_rows
+    from weft.data.source import Rows, RowSource
     from weft.data.split import PositionRows, SplitRows, bucket, hash_split
     from weft.data.store import (
         Dataset,
@@ -92,7 +92,6 @@ __all__ = [
     "bucket",
     "cache_folder",
     "collate",
-    "describe_source",
     "field_from_plain",
     "file_identity",
     "fit_field",
@@ -102,7 +101,6 @@ __all__ = [
     "load_fields",
     "make",
     "open_dataset",
-    "open_rows",
     "padding_waste",
     "plan_batches",
     "plan_rows",
@@ -165,8 +163,6 @@ _HOMES = {
     "source": (
         "RowSource",
         "Rows",
-        "describe_source",
-        "open_rows",
     ),
     "split": (
         "PositionRows",

@@ -213,13 +213,6 @@ def _rows_to_columns(data: Any, kinds: tuple[str, ...]) -> list[Any]:
     return [[row[i] for row in rows] for i in range(len(kinds))]
 
 
-def open_rows(
-    paths: Paths, options: ReadOptions | None = None, kinds: tuple[str, ...] = ("text",)
-) -> Iterator[Row]:
-    """Yield the rows of files, once."""
-    return iter(RowSource(paths, options, kinds))
-
-
 def layout(paths: Sequence[str], options: ReadOptions, kinds: tuple[str, ...]) -> str | None:
     """Return the format of files as said or inferred; None if there are none, or they cannot be told."""
     if options.format != "auto" or not paths:
@@ -229,13 +222,6 @@ def layout(paths: Sequence[str], options: ReadOptions, kinds: tuple[str, ...]) -
         return named_format(names) or infer_format(tuple(map(locate, names)), kinds, options.max_line)
     except (InputError, OSError):  # the files are gone, which is said where they are needed
         return None
-
-
-def describe_source(
-    paths: Paths, options: ReadOptions | None = None, kinds: tuple[str, ...] = ("text",)
-) -> str:
-    """Say in one line what files are taken for: format, header, columns."""
-    return RowSource(paths, options, kinds).description
 
 
 def collect(source: Rows) -> tuple[list[Row], FaultList]:

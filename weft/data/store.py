@@ -115,15 +115,12 @@ def prepare(
     return open_dataset(folder)
 
 
-def prepare_cached(
-    rows: Iterable[Row], fields: Mapping[str, Field], limits: Limits, identity: Any = None
-) -> Dataset:
+def prepare_cached(rows: Iterable[Row], fields: Mapping[str, Field], limits: Limits) -> Dataset:
     """Encode rows, or open what an earlier call made of the same ones.
 
-    `identity` is plain data that tells these rows from any others, by default `row_identity(rows)`.
-    With fields and limits it names the folder in the cache; rows without one are encoded anew.
+    Their identity with fields and limits names the folder in the cache; rows without one are encoded anew.
     """
-    identity = row_identity(rows) if identity is None else identity
+    identity = row_identity(rows)
     if identity is None:
         return prepare(rows, fields, None, limits)
     learned = [[name, field.plain()] for name, field in fields.items()]

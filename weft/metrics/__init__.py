@@ -11,12 +11,12 @@ from weft.metrics.classes import (
     token_macro_f1,
 )
 from weft.metrics.evaluation import Evaluation
-from weft.metrics.likelihood import bits, frame_nll, keys_nll, loss, perplexity
+from weft.metrics.likelihood import bits, frame_nll, loss, perplexity
 from weft.metrics.measure import Measurement, Metric, metric_of_sums
-from weft.metrics.numbers import mae, mase, mse, naive_scale, smape, spearman
+from weft.metrics.numbers import mae, mase, mse, smape, spearman
 from weft.metrics.rouge import rouge_1, rouge_2, rouge_l
 from weft.metrics.spans import span_f1, spans
-from weft.metrics.strings import bleu, chrf, edit_distance, exact_match, token_error
+from weft.metrics.strings import bleu, chrf, exact_match
 
 __all__ = [
     "Evaluation",
@@ -27,10 +27,8 @@ __all__ = [
     "bleu",
     "chrf",
     "confusion",
-    "edit_distance",
     "exact_match",
     "frame_nll",
-    "keys_nll",
     "label_macro_f1",
     "label_micro_f1",
     "label_set_accuracy",
@@ -40,7 +38,6 @@ __all__ = [
     "mase",
     "metric_of_sums",
     "mse",
-    "naive_scale",
     "perplexity",
     "rouge_1",
     "rouge_2",
@@ -50,6 +47,5 @@ __all__ = [
     "spans",
     "spearman",
     "token_accuracy",
-    "token_error",
     "token_macro_f1",
 ]

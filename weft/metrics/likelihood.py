@@ -40,12 +40,6 @@ def frame_nll(nll: ArrayLike, frames: ArrayLike) -> Measurement:
     return Measurement(metric_of_sums("frame_nll", "lower", ratio), columns(nll, frames))
 
 
-def keys_nll(logits: Float[ndarray, "*t keys"], frames: ndarray) -> Float[ndarray, "*t"]:
-    """Sum the binary cross-entropy over the keys of each frame: sum_k softplus(a_k) - y_k a_k, in nats."""
-    logits = np.asarray(logits, dtype=np.float64)
-    return (np.logaddexp(0, logits) - frames * logits).sum(-1)
-
-
 def _perplexity(sums: Float[ndarray, "m k"]) -> Float[ndarray, "m"]:
     with np.errstate(over="ignore"):
         return np.exp(ratio(sums))

@@ -26,8 +26,8 @@ def mse(predictions: ArrayLike, references: ArrayLike) -> Measurement:
 def mase(predictions: ArrayLike, references: ArrayLike, scale: ArrayLike) -> Measurement:
     """Measure the mean absolute scaled error: mean |p - y| / scale.
 
-    `scale` comes from `naive_scale` on the training series and broadcasts against (n, F, C): a number,
-    one a channel (C,), or one an item (n, 1, 1). Below 1 beats the seasonal naive forecast in training.
+    `scale` is the mean change of training over a season; it broadcasts against (n, F, C): a number, one a
+    channel (C,), or one an item (n, 1, 1). Below 1 beats the seasonal naive forecast in training.
     """
     predictions, references = paired(predictions, references, np.float64)
     scale = np.asarray(scale, dtype=np.float64)
@@ -37,20 +37,6 @@ def mase(predictions: ArrayLike, references: ArrayLike, scale: ArrayLike) -> Mea
             "Leave constant series out."
         )
     return _mean_over_elements("mase", np.abs(predictions - references) / scale, references)
-
-
-def naive_scale(train: ArrayLike, season: int = 1) -> Float[ndarray, "*C"]:
-    """Return the error of the seasonal naive forecast in training: mean_t |y_t - y_{t-season}| a channel.
-
-    `train` is (T, C) or (T,); steps with NaN are not counted.
-    """
-    train = np.asarray(train, dtype=np.float64)
-    if len(train) <= season:
-        raise DataError(
-            f"A season of {season} steps needs a longer training series, but it has {len(train)} steps. "
-            f"Choose a season below {len(train)}."
-        )
-    return np.asarray(np.nanmean(np.abs(train[season:] - train[:-season]), axis=0))
 
 
 def smape(predictions: ArrayLike, references: ArrayLike) -> Measurement:

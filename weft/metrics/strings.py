@@ -1,4 +1,4 @@
-"""Metrics of written output: BLEU and chrF as sacreBLEU counts them, exact match, edit distance."""
+"""Metrics of written output: BLEU and chrF as sacreBLEU counts them, exact match."""
 
 from __future__ import annotations
 
@@ -110,33 +110,3 @@ def exact_match(predictions: Sequence[Hashable], references: Sequence[Hashable])
     return Measurement(
         metric_of_sums("exact_match", "higher", ratio, share=True), columns(right, np.ones(len(right)))
     )
-
-
-def token_error(
-    predictions: Sequence[Sequence[Hashable]], references: Sequence[Sequence[Hashable]]
-) -> Measurement:
-    """Measure the token error rate: edits (insert, delete, replace) / reference tokens.
-
-    Tokens are what the sequences hold: ids, words, or the characters of a string.
-    """
-    require_pairs(predictions, references)
-    edits = [edit_distance(p, r) for p, r in zip(predictions, references, strict=True)]
-    stats = columns(edits, [len(r) for r in references])
-    return Measurement(metric_of_sums("token_error", "lower", ratio, share=True), stats)
-
-
-def edit_distance(prediction: Sequence[Hashable], reference: Sequence[Hashable]) -> int:
-    """Return the fewest insertions, deletions and replacements that turn one into the other.
-
-    d[i, j] = min(d[i-1, j] + 1, d[i, j-1] + 1, d[i-1, j-1] + [p_i != r_j]). One NumPy row at a time: the
-    term from the left is a running minimum of d[i, j] - j.
-    """
-    ids: dict[Hashable, int] = {}
-    others = np.array([ids.setdefault(token, len(ids)) for token in reference], dtype=np.int64)
-    steps = np.arange(len(others) + 1)
-    row = steps
-    for i, token in enumerate(prediction, start=1):
-        replaced = row[:-1] + (others != ids.get(token, -1))
-        best = np.minimum(row[1:] + 1, replaced)
-        row = np.minimum.accumulate(np.concatenate([[i], best]) - steps) + steps
-    return int(row[-1])

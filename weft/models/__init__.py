@@ -6,11 +6,10 @@ from weft.models.config import Common, ModelConfig, Side, parse_count, parse_mod
 from weft.models.forecasting import ForecastModel
 from weft.models.heads import Head
 from weft.models.shapes import CausalModel, LabelModel, PooledModel, TranslationModel
-from weft.models.steppers import CausalStepper, PromptStepper, TranslationStepper, log_probabilities
+from weft.models.steppers import PromptStepper, TranslationStepper, log_probabilities
 
 __all__ = [
     "CausalModel",
-    "CausalStepper",
     "Common",
     "ForecastModel",
     "Head",

@@ -47,23 +47,6 @@ class TranslationStepper:
         return TranslationState(select_rows(state.lanes, rows), memory)
 
 
-class CausalStepper:
-    """Drive a language model. `start` takes the number of rows."""
-
-    def __init__(self, model: CausalModel):
-        self.model = model
-
-    def start(self, source: int) -> State:
-        return self.model.backbone.init_state(source)
-
-    def step(self, tokens: Int[Tensor, "B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
-        y, state = self.model.step(tokens, state)
-        return log_probabilities(self.model.head(y)), state
-
-    def select(self, state: State, rows: Int[Tensor, "R"]) -> State:
-        return select_rows(state, rows)
-
-
 class PromptState(NamedTuple):
     """Lanes that have read their prompts but for the last token, `first`, which the first step reads."""
 

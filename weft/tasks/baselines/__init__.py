@@ -6,7 +6,6 @@ from weft.tasks.baselines.key_frequency import key_frequency_nll
 from weft.tasks.baselines.linear import LinearModel, linear_forecast, ridge, tell_linear
 from weft.tasks.baselines.logistic import Grams, logistic_on_grams
 from weft.tasks.baselines.majority import majority_label
-from weft.tasks.baselines.mean import mean_value
 from weft.tasks.baselines.nearest import nearest_targets
 from weft.tasks.baselines.seasonal import seasonal_naive
 from weft.tasks.baselines.unigram import unigram_bits
@@ -19,7 +18,6 @@ __all__ = [
     "linear_forecast",
     "logistic_on_grams",
     "majority_label",
-    "mean_value",
     "nearest_targets",
     "ridge",
     "ridge_on_counts",
