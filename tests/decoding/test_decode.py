@@ -18,10 +18,12 @@ def test_the_method_is_the_configured_one(method):
 
 
 @pytest.mark.parametrize("method", SEARCHES)
-def test_no_graph_is_kept(method):
-    toy = ToyStepper()
-    toy.table.requires_grad_()
+def test_no_graph_is_kept(method, monkeypatch):
+    toy, kept = ToyStepper(), []
+    step = toy.step
+    monkeypatch.setattr(toy, "step", lambda *given: kept.append(torch.is_grad_enabled()) or step(*given))
     decode(toy, ROWS, 6, DecodingConfig(method=method, max_length=4), BOS, EOS)
+    assert set(kept) == {False}
 
 
 @pytest.mark.parametrize("method", SEARCHES)
