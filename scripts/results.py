@@ -317,9 +317,10 @@ def measure_padding() -> dict[str, Any]:
     import numpy as np
 
     from weft.api.session import open_session
-    from weft.api.settings import merge, parse_settings
+    from weft.api.settings import parse_settings
     from weft.bench.records import commit_of_sources
     from weft.cli.recipes import load
+    from weft.core.config import merge
     from weft.data import padding_waste, plan_batches
 
     changes = {"batch": {"tokens": 4096}, "model": {"width": 8, "feedforward": 8, "layers": 1}}
@@ -350,9 +351,10 @@ def measure_padding() -> dict[str, Any]:
 
 def _run_seed(row: Row, seed: int) -> dict[str, Any]:
     """Train and test once."""
-    from weft.api.settings import merge, parse_settings
+    from weft.api.settings import parse_settings
     from weft.api.training import start
     from weft.cli.recipes import load
+    from weft.core.config import merge
     from weft.evaluation import summarise
 
     with tempfile.TemporaryDirectory() as folder:

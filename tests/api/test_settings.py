@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from weft.api.settings import merge, normalise, parse_settings
+from weft.api.settings import normalise, parse_settings
 from weft.core.errors import ConfigError
 from weft.core.text import dump_yaml, load_yaml
 from weft.tasks import tasks
@@ -74,13 +74,6 @@ def test_errors_say_the_rule_the_value_and_the_way_out(values, message):
     with pytest.raises(ConfigError, match=message) as caught:
         parse_settings(values)
     assert "\n" not in str(caught.value)
-
-
-def test_merge_lays_key_over_key():
-    below = {"a": {"x": 1, "y": {"z": 2}}, "b": 3}
-    over = {"a": {"y": {"w": 4}}, "b": {"c": 5}}
-    assert merge(below, over) == {"a": {"x": 1, "y": {"z": 2, "w": 4}}, "b": {"c": 5}}
-    assert below == {"a": {"x": 1, "y": {"z": 2}}, "b": 3}
 
 
 def test_devices():

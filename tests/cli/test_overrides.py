@@ -1,6 +1,6 @@
 import pytest
 
-from weft.cli.overrides import merge, parse_overrides, split_words
+from weft.cli.overrides import parse_overrides, split_words
 from weft.core.config import Word
 from weft.core.errors import ConfigError
 
@@ -41,14 +41,3 @@ def test_a_key_given_twice_is_refused():
 def test_a_key_is_a_value_or_a_section(words):
     with pytest.raises(ConfigError, match=r"`a` is given (both as a value and as a section|twice)"):
         parse_overrides(words)
-
-
-def test_merge_lays_keys_over_keys():
-    below = {"a": {"x": 1, "y": 2}, "b": [1, 2], "c": 3}
-    assert merge(below, {"a": {"y": 5}, "b": [9], "d": 4}) == {
-        "a": {"x": 1, "y": 5},
-        "b": [9],
-        "c": 3,
-        "d": 4,
-    }
-    assert below["a"] == {"x": 1, "y": 2}

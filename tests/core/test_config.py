@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.core.config import Word, convert, join, nearest_key, option, parse, plain
+from weft.core.config import Word, convert, join, merge, nearest_key, option, parse, plain
 from weft.core.errors import ConfigError
 
 
@@ -169,3 +169,14 @@ def test_plain_leaves_no_words():
 def test_what_is_written_is_read_again(values):
     section = parse(Section, values, "s")
     assert parse(Section, plain(section), "s") == section
+
+
+def test_merge_lays_keys_over_keys():
+    below = {"a": {"x": 1, "y": 2}, "b": [1, 2], "c": 3}
+    assert merge(below, {"a": {"y": 5}, "b": [9], "d": 4}) == {
+        "a": {"x": 1, "y": 5},
+        "b": [9],
+        "c": 3,
+        "d": 4,
+    }
+    assert below["a"] == {"x": 1, "y": 2}

@@ -9,9 +9,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from weft.api.session import Session, Sources, open_session
-from weft.api.settings import merge, parse_settings
+from weft.api.settings import parse_settings
 from weft.api.trace import RunTrace, record
-from weft.core.config import parse, plain
+from weft.core.config import merge, parse, plain
 from weft.core.errors import ConfigError, InputError
 from weft.data import Dataset, ReadOptions, Rows, RowSource, load_fields
 from weft.decoding import DecodingConfig

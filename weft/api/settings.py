@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from weft.core.config import option, parse, plain
+from weft.core.config import merge, option, parse, plain
 from weft.core.errors import ConfigError, nearest
 from weft.data import PositionRows, ReadOptions
 from weft.data.source import layout
@@ -117,17 +117,6 @@ def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(values.get("model"), str):
         values["model"] = {"family": values["model"]}
     return values
-
-
-def merge(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` with every key of `over` laid over it, mappings merged key by key."""
-    merged = dict(values)
-    for key, value in over.items():
-        below = merged.get(key)
-        merged[key] = (
-            merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-        )
-    return merged
 
 
 def _task(values: Mapping[str, Any]) -> tuple[str, Any, dict[str, Any]]:

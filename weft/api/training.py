@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from weft.api.describe import advice, describe_field, describe_model, left_out
 from weft.api.run import Run
 from weft.api.session import Session, open_session
-from weft.api.settings import Settings, merge, normalise, parse_settings
+from weft.api.settings import Settings, normalise, parse_settings
+from weft.core.config import merge
 from weft.core.errors import ConfigError, InputError
 from weft.data import Dataset, Rows, load_fields, save_fields
 from weft.runs import RunFolder

@@ -72,8 +72,9 @@ def _entry(name: str, place: Path, seed: int, steps: int) -> Entry:
 
 def _settings(model: dict[str, Any], place: Path, seed: int, steps: int) -> Any:
     """Return the shipped recipe with another model, other places and this many steps."""
-    from weft.api.settings import merge, parse_settings
+    from weft.api.settings import parse_settings
     from weft.cli.recipes import load
+    from weft.core.config import merge
 
     data = {part: str(place / "data" / f"{part}.tsv") for part in ("train", "valid", "test")}
     changes = {"model": model, "data": data, "seed": seed, "run": str(place / model["family"])}

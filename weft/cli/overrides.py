@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from weft.core.config import Word
@@ -35,17 +35,6 @@ def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
     if rest:
         raise ConfigError(f"`{rest[0]}` is not a setting. Write it as key=value.")
     return nested
-
-
-def merge(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `values` with every key of `over` laid over it, mappings merged key by key."""
-    merged = dict(values)
-    for key, value in over.items():
-        below = merged.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            value = merge(below, value)
-        merged[key] = value
-    return merged
 
 
 def _put(nested: dict[str, Any], key: str, value: Word) -> None:

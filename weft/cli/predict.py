@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from weft.cli.evaluate import Checkpoint, RunPath, Words
-from weft.cli.overrides import merge, parse_overrides
+from weft.cli.overrides import parse_overrides
 from weft.cli.printing import tell
+from weft.core.config import merge
 from weft.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -56,8 +56,9 @@ def begin(words: Sequence[str], quiet: bool, say: Say) -> tuple[Run, Outcome]:
 
 def read_settings(words: Sequence[str]) -> Any:
     """Read the words of the command line: a recipe, and settings laid over it."""
-    from weft.api.settings import merge, normalise, parse_settings
+    from weft.api.settings import normalise, parse_settings
     from weft.cli.recipes import load
+    from weft.core.config import merge
 
     names, overrides = split_words(words)
     if len(names) > 1:

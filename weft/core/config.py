@@ -67,6 +67,17 @@ def plain(section: Any) -> Any:
     return str(section) if isinstance(section, Word) else section
 
 
+def merge(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` with every key of `over` laid over it, mappings merged key by key."""
+    merged = dict(values)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            value = merge(below, value)
+        merged[key] = value
+    return merged
+
+
 def join(where: str, key: str) -> str:
     """Return the dotted name of `key` inside the section `where`."""
     return f"{where}.{key}" if where else str(key)
