@@ -1,9 +1,10 @@
 import pytest
 from tiny_runs import pairs, write_pairs
 
-from weft.api.session import Sources
+import weft
+from weft.api.session import Sources, open_session
 from weft.api.settings import parse_settings
-from weft.core.errors import DataError
+from weft.core.errors import ConfigError, DataError
 
 
 def settings(**data):
@@ -30,3 +31,33 @@ def test_memory_has_parts_too():
     assert len(list(sources.part("train"))) < 64
     with pytest.raises(DataError, match="There is no test data"):
         Sources(settings()).part("test")
+
+
+@pytest.mark.parametrize(
+    ("train", "numbers"),
+    [
+        ({}, 4),
+        ({"ema": 0.99}, 5),
+        ({"optimizer": "sgd", "momentum": 0.9}, 3),
+        ({"optimizer": "sgd"}, 2),
+    ],
+)
+def test_a_model_is_refused_where_what_its_training_keeps_does_not_fit(train, numbers, monkeypatch):
+    wanted = parse_settings({"task": "translate", "model": {"width": 8}, "train": train})
+    parameters = sum(p.numel() for p in open_session(wanted, {"train": pairs()}).model.parameters())
+    monkeypatch.setattr("weft.api.memory.memory_of", lambda device: 4 * numbers * parameters)
+    open_session(wanted, {"train": pairs()})
+    monkeypatch.setattr("weft.api.memory.memory_of", lambda device: 4 * numbers * parameters - 1)
+    with pytest.raises(
+        ConfigError, match=rf"{parameters:,} parameters take about .* GiB to train and cpu has"
+    ):
+        open_session(wanted, {"train": pairs()})
+
+
+def test_a_run_is_used_where_it_could_not_be_trained(reverse_run, monkeypatch):
+    parameters = weft.open(reverse_run).parameters
+    monkeypatch.setattr("weft.api.memory.memory_of", lambda device: 4 * parameters)
+    assert len(weft.open(reverse_run).predict(["abc"])) == 1
+    monkeypatch.setattr("weft.api.memory.memory_of", lambda device: 4 * parameters - 1)
+    with pytest.raises(ConfigError, match="GiB to use and cpu has"):
+        weft.open(reverse_run)

@@ -7,20 +7,21 @@ from typing import Any
 import torch
 
 from weft.core.errors import ConfigError
+from weft.explain.memory import FLOAT, optimizer_numbers
 from weft.models import ModelConfig, solve_budget
 from weft.models.budget import count_on_meta
+from weft.training import TrainConfig
 
-BYTES_A_PARAMETER = 16  # weight, gradient, Adam's two moments, in float32
 
-
-def check_memory(task: Any, config: ModelConfig, device: torch.device) -> None:
-    """Estimate what training the model takes and hold it against what the machine has."""
+def check_memory(task: Any, config: ModelConfig, device: torch.device, train: TrainConfig | None) -> None:
+    """Count what the model's numbers take, those of its training too, and hold it against what there is."""
     parameters = count_on_meta(solve_budget(config, task.build), task.build)
-    needed, present = parameters * BYTES_A_PARAMETER, memory_of(device)
+    each, aim = (1, "use") if train is None else (2 + optimizer_numbers(train), "train")
+    needed, present = parameters * each * FLOAT, memory_of(device)
     if needed > present:
         raise ConfigError(
             f"A model must fit into memory, but {parameters:,} parameters take about "
-            f"{needed / 2**30:,.1f} GiB to train and {device} has {present / 2**30:,.1f} GiB. "
+            f"{needed / 2**30:,.1f} GiB to {aim} and {device} has {present / 2**30:,.1f} GiB. "
             f"Lower `model.width` (now {config.common.width}) or `data.vocabulary`, or set `model.budget`."
         )
 

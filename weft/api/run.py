@@ -103,7 +103,7 @@ def open_run(path: str | Path, checkpoint: str = "best", **overrides: Any) -> Ru
     folder = RunFolder.open(path)
     weights = folder.weights(checkpoint)
     settings = parse_settings(merge(folder.config(), overrides))
-    session = open_session(settings, fields=load_fields(folder.tokenizer_path))
+    session = open_session(settings, fields=load_fields(folder.tokenizer_path), trains=False)
     _load(session.model, weights, folder)
     session.model.eval()
     return Run(folder, session)

@@ -69,6 +69,7 @@ def open_session(
     settings: Settings,
     memory: Mapping[str, Any] | None = None,
     fields: dict[str, Field] | None = None,
+    trains: bool = True,
 ) -> Session:
     """Learn the fields (unless given) and build the model, ready to train or to load weights."""
     settings.device()  # one that is not there is refused before anything is read
@@ -78,7 +79,7 @@ def open_session(
     if fields is None:
         fields = learn_fields(settings, sources)
     task = tasks[settings.task](settings.task_config, fields, settings.batch)
-    model, config = build_model(task, settings)
+    model, config = build_model(task, settings, trains)
     settings = dataclasses.replace(settings, model=config)
     return Session(settings, sources, fields, task, model)
 
@@ -91,10 +92,10 @@ def learn_fields(settings: Settings, sources: Sources) -> dict[str, Field]:
     return fit_fields(sources.parts.train, settings.schema(), options, bool(settings.data.missing))
 
 
-def build_model(task: Any, settings: Settings) -> tuple[nn.Module, ModelConfig]:
+def build_model(task: Any, settings: Settings, trains: bool = True) -> tuple[nn.Module, ModelConfig]:
     """Build the model on its device, its weights drawn from the seed; refuse one that cannot fit."""
     device = settings.device()
-    check_memory(task, settings.model, device)
+    check_memory(task, settings.model, device, settings.train if trains else None)
     torch.manual_seed(derive(settings.general.seed, "weights"))
     model, config = build(task, settings.model)
     return model.to(device), config
