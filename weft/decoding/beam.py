@@ -83,7 +83,7 @@ def search(plan: Plan, rules: Rules, state: State) -> list[Closed]:
         ends = finishing(picked, plan)
         kept = keep(rows, picked, ends, lanes, plan.config.length_penalty)
         grown, parents = extend(lanes, picked, plan)
-        # the next line holds the one wait for the device in a step
+        # the next line holds the search's one wait for the device in a step; a stepper's may come on top
         fates = judge(kept, grown, lost, plan.config.length_penalty).cpu()
         refuse_nan(rows.number, fates == LOST, step_of(lanes))
         if bool((fates == DONE).any()):

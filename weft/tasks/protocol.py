@@ -61,8 +61,10 @@ class Task(Protocol):
 
     A task may have a static `view(config)`, the View by which a source is cut into parts by position;
     `check_input(raw)`, which refuses an input it cannot answer; `given(model, raw, device)`, what the model
-    reads for one raw input and the names of its elements, where that is not the encoded first field; and
-    `unit`, what its loss counts, where that is no token.
+    reads for one raw input and the names of its elements, where that is not the encoded first field;
+    `unit`, what its loss counts, where that is no token; and, where it writes token by token,
+    `stepper(model)`, what drives the model, `stream(model, raw, decoding, number)`, and with two sides
+    `search(model, source, decoding)`, whose first hypothesis a trace rereads.
     """
 
     name: ClassVar[str]
