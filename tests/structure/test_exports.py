@@ -21,6 +21,11 @@ def test_no_name_is_exported_twice(name):
     assert len(names) == len(set(names))
 
 
+def test_weft_shows_what_it_promises_and_no_more():
+    weft = importlib.import_module("weft")
+    assert dir(weft) == sorted(weft.__all__)
+
+
 def test_every_file_has_a_docstring():
     assert [module.place for module in modules() if not ast.get_docstring(module.tree)] == []
 
