@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weft import nn as nn
     from weft import ops as ops
+    from weft.api import Run as Run
+    from weft.api import WeftError as WeftError
     from weft.api import open as open
     from weft.api import train as train
 
-__all__ = ["__version__", "nn", "open", "ops", "train"]
+__all__ = ["Run", "WeftError", "__version__", "nn", "open", "ops", "train"]
 __version__ = "0.1.0"
 
 _ROOMS = ("nn", "ops")

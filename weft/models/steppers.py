@@ -38,12 +38,13 @@ class TranslationStepper:
 
     def select(self, state: TranslationState, rows: Int[Tensor, "R"]) -> TranslationState:
         lanes = _size(state.lanes) // state.memory.summary.shape[0]
-        sources, counts = torch.unique_consecutive(rows // lanes, return_counts=True)
+        owners = (rows // lanes).cpu()  # the one wait for the device; what follows is read here
+        sources, counts = torch.unique_consecutive(owners, return_counts=True)
         memory = state.memory
         if len(counts) and int(counts.max()) != int(counts.min()):
             raise ValueError(f"Lanes are selected in equal blocks a source row, not in {counts.tolist()}.")
         if len(sources) != memory.summary.shape[0] or bool((sources[1:] < sources[:-1]).any()):
-            memory = select_rows(memory, sources)
+            memory = select_rows(memory, sources.to(rows.device))
         return TranslationState(select_rows(state.lanes, rows), memory)
 
 
