@@ -1,5 +1,7 @@
 """Figures hold what they should, where it can be read."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -90,8 +92,8 @@ def test_quality_by_length_shows_value_interval_and_count():
     buckets = [bucket(1, 4, 0.5), bucket(5, 5, 0.75)]
     figure = quality_by_length({"lstm": buckets, "gru": buckets}, "accuracy", "words", share=True)
     axes = figure.axes[0]
-    assert ticks(axes.xaxis) == ["1–4\n9 items", "5\n9 items"]
-    assert axes.get_xlabel() == "source length in words"
+    assert ticks(axes.xaxis) == ["1–4\n9", "5\n9"]
+    assert axes.get_xlabel() == "source length in words, below it the items"
     assert axes.lines[0].get_ydata().tolist() == [0.5, 0.75]
     whiskers = axes.collections[0].get_segments()
     assert [segment[:, 1].tolist() for segment in whiskers] == [
@@ -99,6 +101,14 @@ def test_quality_by_length_shows_value_interval_and_count():
         pytest.approx([0.65, 0.8]),
     ]
     assert texts(figure) == ["lstm", "gru"]
+
+
+def test_counts_below_lengths_do_not_meet_where_names_take_room():
+    buckets = [bucket(10 * i, 10 * i + 9, 0.5) | {"items": 12_345} for i in range(1, 6)]
+    figure = quality_by_length({"LSTM + additive attention": buckets, "gru": buckets}, "accuracy")
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 def test_an_alignment_shows_every_token_at_readable_size():
@@ -136,7 +146,7 @@ def test_the_length_histogram_draws_the_counts():
 
 
 def test_blanks_are_seen():
-    assert [visible(token) for token in ("a b", "\n", "", "ü")] == ["a␣b", "↵", "∅", "ü"]
+    assert [visible(token) for token in ("a b", "▁a", "\n", "", "ü")] == ["a␣b", "␣a", "↵", "∅", "ü"]
 
 
 def test_the_same_figure_gives_the_same_bytes():

@@ -1,8 +1,11 @@
 """The sections that reports share."""
 
+import numpy as np
 import pytest
 
-from weft.reporting.sections import differences, judged, judged_by
+from weft.evaluation import summarise
+from weft.metrics import Evaluation, accuracy
+from weft.reporting.sections import by_length, differences, judged, judged_by
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,10 @@ def test_the_metric_shown_is_the_one_wanted_if_it_was_validated():
     assert judged_by({"a": rows}, "chrf") == "chrf"
     assert judged_by({"a": rows}, "exact_match") == "bleu"
     assert judged_by({"a": rows[:1]}, "bleu") is None
+
+
+def test_items_of_one_length_need_no_picture_of_lengths():
+    measured = {"accuracy": accuracy([0, 1], [0, 0])}
+    same, other = (summarise(Evaluation(measured, np.array([336, last]))) for last in (336, 337))
+    assert by_length({"run": same}) == ""
+    assert "Quality by length" in by_length({"run": other})

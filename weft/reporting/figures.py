@@ -86,8 +86,8 @@ def quality_by_length(
         axes.errorbar(at, value, whiskers, color=colour, marker=marker, markersize=5, linestyle="", capsize=3)
         ends.append((value[-1], name if count > 1 else "", colour))
     first = next(iter(buckets.values()))
-    axes.set_xticks(range(len(first)), [f"{span(b)}\n{b['items']:,} items" for b in first])
-    axes.set_xlabel(f"source length in {unit}")
+    axes.set_xticks(range(len(first)), [f"{span(b)}\n{b['items']:,}" for b in first])
+    axes.set_xlabel(f"source length in {unit}, below it the items")  # names at the right leave little room
     axes.set_ylabel(f"{label(metric)}, 95 % interval")
     _percent(axes, share)
     _label_right(axes, ends)
@@ -179,7 +179,8 @@ def visible(token: str) -> str:
     return "".join(_SIGNS.get(character, character) for character in token) or "∅"
 
 
-_SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
+# ▁ is how subwords write the blank before a word
+_SIGNS = {" ": "␣", "▁": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 
 
 def _axes(width: float = 4.8, height: float = 3.1) -> tuple[Figure, Axes]:

@@ -77,8 +77,10 @@ def _alignment(one: Alignment) -> Markup:
 
 
 def by_length(summaries: Mapping[str, Summary]) -> Markup:
-    """Show the first metric by source length, and the lengths there are."""
+    """Show the first metric by source length, and the lengths there are; nothing where all are as long."""
     first = next(iter(summaries.values()))
+    if len(first["lengths"]["counts"]) < 2:
+        return Markup("")
     buckets = {name: summary["by_length"] for name, summary in summaries.items()}
     metric = next(iter(first["metrics"]))
     share = first["metrics"][metric]["share"]
@@ -106,7 +108,7 @@ def confusion(summary: Summary) -> Markup:
     figure = figures.confusion_matrix(
         np.array(summary["confusion"]), [str(name) for name in summary["labels"]]
     )
-    note = "Rows are true labels, shaded by their share; the numbers count items."
+    note = "Rows are true labels, shaded by their share; the numbers are counts."
     return html.section(
         "Confusion", html.paragraph(note, note=True), html.picture(figure, "confusion matrix", wide=True)
     )
