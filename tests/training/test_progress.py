@@ -20,17 +20,46 @@ def test_piped_there_is_one_plain_line_at_every_log(tmp_path, monkeypatch):
     train_toy(make_folder(tmp_path / "run"), TrainConfig(steps=4, log_every=2), quiet=False)
     lines = stream.getvalue().splitlines()
     trained = [line for line in lines if " train " in line]
-    assert len(trained) == 2
+    assert [line.split()[1] for line in trained] == ["1", "2", "4"]
     assert re.search(
-        r"step 2  epoch 1  train  loss 2\.\d+ .* steps/s  [\d,]+ tokens/s  0:00 left$", trained[0]
+        r"step 2  epoch 1  train  loss \d\.\d+ .* steps/s  [\d,]+ tokens/s  0:00 left$", trained[1]
     )
     assert "\x1b" not in stream.getvalue()
 
 
-def test_on_a_terminal_it_is_drawn_and_cleared(tmp_path, monkeypatch):
+def on_a_terminal(folder, monkeypatch) -> str:
     monkeypatch.setattr("sys.stderr", stream := Terminal())
-    train_toy(make_folder(tmp_path / "run"), TrainConfig(steps=4, log_every=2), quiet=False)
-    assert "saved step-00000004" in stream.getvalue()
+    monkeypatch.setattr("weft.training.progress._REDRAW", 0.0)
+    train_toy(folder, TrainConfig(steps=12, log_every=2, validate_every=6), quiet=False)
+    return stream.getvalue()
+
+
+def seen(text: str) -> list[str]:
+    """Return what a terminal shows in the end of lines drawn over with carriage returns."""
+    lines = []
+    for line in text.split("\n"):
+        shown = ""
+        for part in line.split("\r"):
+            shown = part + shown[len(part) :]
+        lines.append(shown.rstrip())
+    return lines
+
+
+def test_on_a_terminal_a_line_is_drawn_and_cleared_and_validations_stay(tmp_path, monkeypatch):
+    text = on_a_terminal(make_folder(tmp_path / "run"), monkeypatch)
+    assert re.search(r"\r 83%  0:00 left  step 10  loss \d\.\d+  [\d.e+]+ steps/s  [\d,]+ tokens/s", text)
+    lines = seen(text)
+    assert [line.split("  ")[0] for line in lines if "valid  loss" in line] == ["step 6", "step 12"]
+    assert lines[-2:] == ["done: steps reached; the best weights are of step 12", ""]
+    assert "\x1b" not in text
+
+
+def test_a_narrow_terminal_shows_the_time_left_on_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("weft.training.progress._COLUMNS", 40)
+    text = on_a_terminal(make_folder(tmp_path / "run"), monkeypatch)
+    drawn = [part for part in re.split(r"[\r\n]", text) if " left  step" in part]
+    assert drawn
+    assert max(map(len, drawn)) < 40 - len("^C")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (61, "1:01"), (3723, "1:02:03")])

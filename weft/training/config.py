@@ -48,7 +48,7 @@ class TrainConfig:
 
     validate_every: int = option(0, "steps between validations; 0 at the end of every epoch", low=0)
     checkpoint_every: int = option(500, "steps between checkpoints; 0 at the end of every epoch", low=0)
-    log_every: int = option(50, "steps between rows of metrics.jsonl", low=1)
+    log_every: int = option(50, "steps between rows of metrics.jsonl; the first step has one, too", low=1)
     keep: int = option(3, "newest checkpoints kept, beside the best", low=1)
     average: int = option(0, "average the weights of so many last checkpoints at the end", low=0)
     tensorboard: bool = option(False, "write TensorBoard files into the run's folder")

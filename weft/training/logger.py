@@ -23,6 +23,8 @@ _EMPTY = {"loss": 0.0, "count": 0.0, "norm": 0.0, "clipped": 0, "steps": 0}
 class Logger:
     """Sums what steps measure and tells it every `every` steps; tells validations and events at once.
 
+    The first step has a row of its own: what an untrained model is at, and a curve however short.
+
     Events for the caller: "train" and "valid" with the row, "checkpoint", "resume", "warning", "done".
     """
 
@@ -42,7 +44,7 @@ class Logger:
         self._rate = 0.0
 
     def step(self, reading: Reading, rate: float) -> None:
-        """Take note of one step, and write the row of the last `every` when it is due."""
+        """Take note of one step, and write the row since the last one when it is due."""
         sums, self._rate = self._sums, rate
         sums["loss"] += reading.loss
         sums["count"] += reading.count
@@ -50,7 +52,7 @@ class Logger:
         sums["clipped"] += reading.clipped
         sums["steps"] += 1
         self._progress.step(self._cursor)
-        if self._cursor.step % self._every == 0:
+        if self._cursor.step == 1 or self._cursor.step % self._every == 0:
             self.flush()
 
     def flush(self) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol
 
 from weft.data.feeds import Feed
 from weft.training.cursor import Cursor
 from weft.training.limits import Limits
 
 _REDRAW = 0.25  # seconds between two drawings of the live line
+_COLUMNS = 80  # of a terminal that does not tell
 _COUNTS = ("step", "epoch", "tokens")
 
 
@@ -22,6 +24,8 @@ class Stream(Protocol):
     def flush(self) -> object: ...
 
     def isatty(self) -> bool: ...
+
+    def fileno(self) -> int: ...
 
 
 def describe(row: Mapping[str, Any]) -> str:
@@ -76,73 +80,74 @@ class Progress:
     def __init__(self, stream: Stream | None, meter: Meter):
         self._stream, self._meter = stream, meter
         self._live = _Live(stream) if stream is not None and stream.isatty() else None
-        self._drawn = 0.0
+        self._drawn, self._loss = 0.0, ""
 
     def start(self) -> None:
-        """Begin to measure and to draw."""
+        """Begin to measure."""
         self._meter.restart()
-        if self._live:
-            self._live.start()
 
     def stop(self) -> None:
         """Leave the terminal as it was."""
         if self._live:
-            self._live.stop()
+            self._live.clear()
 
     def step(self, cursor: Cursor) -> None:
-        """Redraw the live line, a few times a second at most."""
+        """Redraw the live line, a few times a second at most; what matters most is cut last."""
         if self._live and time.monotonic() - self._drawn > _REDRAW:
             self._drawn = time.monotonic()
-            self._live.draw(self._meter.share(), self._pace())
+            place = f"{self._meter.share():4.0%}  {self._left()}  step {cursor.step:,}"
+            self._live.draw(f"{place}{self._loss}  {self._pace()}")
 
     def row(self, row: Mapping[str, Any]) -> None:
-        """Show a row of metrics."""
-        line = describe(row)
-        if self._live:
-            self._live.note(line)
+        """Show a row of metrics: a line, or in training on a terminal a part of the live one."""
+        if row["split"] != "train":
+            self.say(describe(row))
+        elif self._live:
+            self._loss = f"  loss {_number(row['loss'])}"
         else:
-            self.say(f"{line}  {self._pace()}" if row["split"] == "train" else line)
+            self.say(f"{describe(row)}  {self._pace()}  {self._left()}")
 
     def say(self, line: str) -> None:
         """Print a line."""
         if self._live:
-            self._live.print(line)
-        elif self._stream is not None:
+            self._live.clear()
+        if self._stream is not None:
             print(line, file=self._stream, flush=True)
+
+    def _left(self) -> str:
+        return f"{duration(self._meter.left())} left"
 
     def _pace(self) -> str:
         steps, tokens = self._meter.rates()
-        return f"{steps:.3g} steps/s  {tokens:,.0f} tokens/s  {duration(self._meter.left())} left"
+        return f"{steps:.3g} steps/s  {tokens:,.0f} tokens/s"
 
 
 class _Live:
-    """One line that is drawn over itself."""
+    """One line drawn over itself with blanks and carriage returns, which every terminal knows."""
 
     def __init__(self, stream: Stream):
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-        from rich.progress import Progress as Bar
+        self._stream, self._length = stream, 0
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[pace]}"),
-        )
-        self._bar = Bar(
-            *columns, console=Console(file=cast("IO[str]", stream)), auto_refresh=False, transient=True
-        )
-        self._line = self._bar.add_task("training", total=1.0, pace="")
-        self.start, self.stop = self._bar.start, self._bar.stop
+    def draw(self, text: str) -> None:
+        text = text[: _columns(self._stream) - len("^C") - 1]  # a line that wraps cannot be drawn over
+        self._write(text.ljust(self._length))
+        self._length = len(text)
 
-    def draw(self, share: float, pace: str) -> None:
-        self._bar.update(self._line, completed=share, pace=pace, refresh=True)
+    def clear(self) -> None:
+        if self._length:
+            self._write(" " * (self._length + len("^C")) + "\r")
+            self._length = 0
 
-    def note(self, line: str) -> None:
-        self._bar.update(self._line, description=line, refresh=True)
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text}")
+        self._stream.flush()
 
-    def print(self, line: str) -> None:
-        self._bar.console.print(line, markup=False, highlight=False)
+
+def _columns(stream: Stream) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
 
 
 def _number(value: Any) -> str:
