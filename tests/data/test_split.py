@@ -65,7 +65,10 @@ def test_a_view_reads_anew_and_describes_itself():
 def test_a_part_without_rows_is_refused():
     few = RowSource.from_memory([("a", "b")], ("text", "text"))
     empty = next(part for part in PARTS if hash_split()("a") != part)
-    with pytest.raises(DataError, match=rf"The part `{empty}` gets no row of memory\. .* data\.{empty}=FILE"):
+    why = "a hash of the input decides, so equal inputs stay together"
+    with pytest.raises(
+        DataError, match=rf"The part `{empty}` gets no row of memory: {why}\. .* data\.{empty}="
+    ):
         list(SplitRows(few, empty))
 
 

@@ -66,7 +66,9 @@ class SplitRows:
                 empty = False
                 yield row
         if empty:
-            _refuse_empty(self.part, self.source)
+            _refuse_empty(
+                self.part, self.source, ": a hash of the input decides, so equal inputs stay together"
+            )
 
     def collecting(self, faults: Refuse) -> SplitRows:
         """Return the same view handing broken lines to `faults`."""
@@ -109,7 +111,7 @@ class PositionRows:
                 yield row
             position += _size(row)
         if empty:
-            _refuse_empty(self.part, self.source)
+            _refuse_empty(self.part, self.source, "")
 
     def collecting(self, faults: Refuse) -> PositionRows:
         """Return the same view handing broken lines to `faults`."""
@@ -125,6 +127,6 @@ def _check_part(part: str) -> None:
         raise ConfigError(f"There is no part `{part}`. Name one of {', '.join(PARTS)}.")
 
 
-def _refuse_empty(part: str, source: Rows) -> None:
-    rule = f"The part `{part}` gets no row of {source.description.split(': ')[0]}."
+def _refuse_empty(part: str, source: Rows, why: str) -> None:
+    rule = f"The part `{part}` gets no row of {source.description.split(': ')[0]}{why}."
     raise DataError(f"{rule} Give more rows, or a file of its own: data.{part}=FILE.")
