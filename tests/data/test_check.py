@@ -64,7 +64,7 @@ def test_every_bad_line_is_named_by_number(tmp_path):
     text = render(report)
     assert "a.tsv, line 2: is not UTF-8: byte 0xff at offset 4" in text
     assert "1 blank lines left out" in text
-    assert text.endswith("4 broken lines. Mend them.")
+    assert text.endswith("4 faults. Mend them.")
 
 
 def test_many_bad_lines_are_all_numbered(tmp_path):
@@ -84,8 +84,16 @@ def test_a_source_that_cannot_be_read_is_said(tmp_path):
 def test_a_broken_only_line_is_named_once(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("a\0\tx\n")
-    lines = [fault.line for fault in check({"train": RowSource(path, kinds=LABELLED)}).faults]
-    assert lines == [1, 0]  # the line, and that no other is left
+    assert [fault.line for fault in check({"train": RowSource(path, kinds=LABELLED)}).faults] == [1]
+
+
+@pytest.mark.parametrize("content", ["", " \n\n"])
+def test_a_file_without_content_has_one_fault(tmp_path, content):
+    path = tmp_path / "a.tsv"
+    path.write_text(content)
+    report = check({"train": RowSource(path, kinds=LABELLED)})
+    assert [(fault.path, fault.line) for fault in report.faults] == [(str(path), 0)]
+    assert render(report).endswith("1 fault. Mend it.")
 
 
 def test_numbers_are_summarised():
@@ -116,7 +124,7 @@ def test_a_report_is_plain_data_and_readable(report):
     assert "55.56% not in train" in text
     assert "not in train (scored wrong): z" in text
     assert "repeated       1 inputs, 1 with another target" in text
-    assert text.endswith("No broken line.")
+    assert text.endswith("No fault.")
 
 
 def test_a_label_of_several_is_counted_each():

@@ -205,7 +205,8 @@ def _survey(name: str, source: Rows, limit: int | None, unit: str) -> tuple[Sour
         for row in view:
             _count(report, row, seen, limit, unit)
     except DataError as error:
-        report.faults.append(Fault(str(error), 0, ""))
+        if report.rows or not report.faults:  # else the faults of its lines say why nothing was read
+            report.faults.append(Fault(str(error), 0, ""))
     report.cleaned = view.counts.summary()
     return report, seen
 
@@ -255,7 +256,8 @@ def render(report: CheckReport) -> str:
     """Return a report as text for a terminal."""
     blocks = [_render_source(source, report) for source in report.sources.values()]
     bad = len(report.faults)
-    return "\n\n".join([*blocks, f"{bad:,} broken lines. Mend them." if bad else "No broken line."])
+    verdict = f"{bad:,} faults. Mend them." if bad > 1 else "1 fault. Mend it." if bad else "No fault."
+    return "\n\n".join([*blocks, verdict])
 
 
 def _render_source(source: SourceReport, report: CheckReport) -> str:
