@@ -1,6 +1,7 @@
 """An evaluation as plain data."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,12 @@ def test_examples_are_the_first_items_and_the_first_wrong_ones():
     assert [e["right"] for e in examples[:4]] == [True, True, True, False]
     assert not any(e["right"] for e in examples[8:])
     assert len(examples) == 16
+
+
+def test_numbers_are_neither_right_nor_wrong():
+    examples = summarise(replace(translation(), exact=False))["examples"]
+    assert [e["source"] for e in examples] == [str(i) for i in range(8)]
+    assert not any("right" in e for e in examples)
 
 
 def test_a_classifier_keeps_its_confusion():

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,13 @@ def test_a_report_with_an_evaluation_given(folder):
 def test_the_evaluation_of_the_folder_is_used(folder):
     write_evaluation(folder / EVALUATION, EVALUATED)
     assert read(write_run_report(folder)) == read(write_run_report(folder, evaluation=EVALUATED))
+
+
+def test_numbers_are_shown_unjudged(folder):
+    told = replace(EVALUATED, predictions=["62.9"] * 40, references=["66.5"] * 40, exact=False)
+    text = read(write_run_report(folder, evaluation=told))
+    assert "<td>66.5</td><td>62.9</td>" in text
+    assert "The first items of the file.<" in text
 
 
 def test_an_untrained_run_has_a_report_too(folder):

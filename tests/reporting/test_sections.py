@@ -5,7 +5,7 @@ import pytest
 
 from weft.evaluation import summarise
 from weft.metrics import Evaluation, accuracy
-from weft.reporting.sections import by_length, differences, judged, judged_by
+from weft.reporting.sections import by_length, differences, judged, judged_by, shortened
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,8 @@ def test_items_of_one_length_need_no_picture_of_lengths():
     same, other = (summarise(Evaluation(measured, np.array([336, last]))) for last in (336, 337))
     assert by_length({"run": same}) == ""
     assert "Quality by length" in by_length({"run": other})
+
+
+def test_long_examples_are_cut():
+    assert shortened("a" * 1000) == "a" * 1000
+    assert shortened("a" * 1001) == "a" * 1000 + "…"

@@ -101,6 +101,7 @@ def test_evaluation_by_hand():
     assert found.measurements["loss"].value == pytest.approx((3 * one + one + 1) / 4)
     assert found.extra["labels"] == ["x", "y"]
     assert found.references == ["x", "y", "x", "x"]
+    assert found.sources == [row.values[0] for row in ROWS]
     assert list(found.measurements) == ["accuracy", "macro_f1", "loss"]
 
 

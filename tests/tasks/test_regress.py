@@ -78,6 +78,7 @@ def test_metrics_stand_on_the_raw_scale_and_losses_on_the_scaled():
     assert evaluation.measurements["mae"].value == pytest.approx((0 + 2 + 6) / 3)
     assert evaluation.measurements["loss"].value == pytest.approx((0 + 1 + 9) / 3)
     assert evaluation.references == [f"{value:.7g}" for value in raw]
+    assert (evaluation.sources, evaluation.exact) == (texts, False)
     told = task.validate(Fixed(), data)
     assert told["mse"] == pytest.approx((0 + 4 + 36) / 3)
     assert told["loss"] == pytest.approx((0 + 1 + 9) / 3)

@@ -121,6 +121,7 @@ def test_evaluation_counts_words_by_item():
     assert found.measurements["accuracy"].stats[:, 1].tolist() == [3, 2, 5]
     assert found.lengths.tolist() == [3, 2, 5]
     assert found.references == ["D N V", "D N", "N V P D N"]
+    assert found.sources == [" ".join(row.values[0]) for row in ROWS]
     assert [len(line.split()) for line in found.predictions or []] == [3, 2, 5]
     assert found.extra["confusion"].sum() == 10
     told = " ".join(found.predictions or []).split()

@@ -31,7 +31,8 @@ def summarise(evaluation: Evaluation, samples: int = 1000, seed: int = 0, bucket
     by_length    per bucket {shortest, longest, items, metrics}, where lengths differ
     lengths      histogram {edges, counts} of the source lengths
     labels, confusion     of a classifier
-    examples     [{source, prediction, reference, right}]: the first items, and the first wrong ones
+    examples     [{source, prediction, reference, right}]: the first items, and the first wrong ones;
+                 numbers are neither right nor wrong
     """
     return {
         "items": len(evaluation.lengths),
@@ -127,7 +128,7 @@ def _shown(evaluation: Evaluation) -> list[int]:
     """Choose items by rule, not by taste: the first ones, then the first wrong ones among the rest."""
     predictions, references = evaluation.predictions or [], evaluation.references
     first = list(range(min(EXAMPLES, len(predictions))))
-    if references is None:
+    if references is None or not evaluation.exact:
         return first
     later = range(len(first), len(predictions))
     return first + [i for i in later if predictions[i] != references[i]][:EXAMPLES]
@@ -140,7 +141,7 @@ def _example(evaluation: Evaluation, i: int) -> Summary:
         "reference": evaluation.references,
     }
     example: Summary = {name: column[i] for name, column in texts.items() if column is not None}
-    if "reference" in example:
+    if "reference" in example and evaluation.exact:
         example["right"] = example["prediction"] == example["reference"]
     return example
 

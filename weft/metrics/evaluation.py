@@ -18,6 +18,7 @@ class Evaluation:
     measurements  name -> measurement; the first is the one to judge by
     lengths       (n,) source length of each item, counted in `unit`
     predictions   as text, one an item, where output can be written so; likewise references and sources
+    exact         whether a prediction is right where it equals its reference; a number is only near
     extra         what belongs to the task: "confusion" (C, C) and "labels" [C] for a classifier
     """
 
@@ -28,3 +29,4 @@ class Evaluation:
     extra: dict[str, Any] = field(default_factory=dict)
     sources: list[str] | None = None
     unit: str = "tokens"
+    exact: bool = True

@@ -158,11 +158,16 @@ def _shown(entries: Sequence[Entry]) -> list[int]:
     return [*range(min(FIRST, count)), *wrong[:WRONG]]
 
 
+def _wanted(entry: Entry) -> list[str] | None:
+    """Return what predictions must equal, if they must equal anything."""
+    return entry.evaluation.references if entry.evaluation.exact else None
+
+
 def _is_right(entry: Entry, i: int) -> bool:
-    predictions, references = entry.evaluation.predictions or [], entry.evaluation.references
+    predictions, references = entry.evaluation.predictions or [], _wanted(entry)
     return references is None or predictions[i] == references[i]
 
 
 def _prediction(entry: Entry, i: int) -> Markup:
-    predictions, references = entry.evaluation.predictions or [], entry.evaluation.references
+    predictions, references = entry.evaluation.predictions or [], _wanted(entry)
     return sections.judged(predictions[i], references[i] if references is not None else None)

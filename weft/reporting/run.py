@@ -93,9 +93,12 @@ def _examples(summary: Mapping[str, Any]) -> list[str]:
         return []
     columns = [name for name in ("source", "reference", "prediction") if name in examples[0]]
     rows = [[_cell(example, name) for name in columns] for example in examples]
-    note = "The first items of the file, then the first wrong ones after them."
+    judged = ", then the first wrong ones after them" if "right" in examples[0] else ""
+    note = f"The first items of the file{judged}."
     return [html.paragraph(note, note=True), html.table(columns, rows, kind="text")]
 
 
 def _cell(example: Mapping[str, Any], name: str) -> str:
-    return sections.judged(example[name], example.get("reference")) if name == "prediction" else example[name]
+    if name != "prediction":
+        return sections.shortened(example[name])
+    return sections.judged(example[name], example["reference"] if "right" in example else None)

@@ -15,6 +15,7 @@ from weft.reporting.entries import Alignment
 from weft.reporting.html import Markup
 
 LONGEST_DIFFERENCE = 400  # characters; longer texts are shown unmarked
+LONGEST_TEXT = 1000  # characters of an example
 NO_METRIC = {"step", "epoch", "split", "seconds", "tokens", "lr", "gradient_norm", "clipped"}
 
 Summary = Mapping[str, Any]
@@ -118,6 +119,11 @@ def quality(entry: Summary, best: bool = False) -> Markup:
     """Write a value with its interval below, bold when it is the best."""
     value = number(entry["value"], entry["share"])
     return html.small(html.strong(value) if best else value, interval(entry))
+
+
+def shortened(text: str) -> str:
+    """Cut a long text."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 
 def judged(prediction: str, reference: str | None) -> Markup:

@@ -28,7 +28,15 @@ from weft.metrics import (
 )
 from weft.models import ModelConfig, PooledModel, build_pooled
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
-from weft.tasks.running import answer, bucket_feed, each_batch, evaluating, in_order, raw_column
+from weft.tasks.running import (
+    answer,
+    bucket_feed,
+    each_batch,
+    evaluating,
+    in_order,
+    raw_column,
+    written_inputs,
+)
 
 INPUTS = ("text", "words", "values", "frames")
 
@@ -121,7 +129,8 @@ class Classify:
         measured, extra = self._judge(logits, labels, data, rows)
         measured["loss"] = self._loss(logits, labels)
         told, wanted = self._names(logits), [_joined(self.label.decode(label)) for label in labels]
-        return Evaluation(measured, data.lengths("input"), told, wanted, extra)
+        sources = written_inputs(rows, data.numbers, self.config.input)
+        return Evaluation(measured, data.lengths("input"), told, wanted, extra, sources)
 
     def _judge(
         self, logits: np.ndarray, labels: np.ndarray, data: Dataset, rows: Iterable[Any]

@@ -19,7 +19,7 @@ from weft.decoding import DecodingConfig
 from weft.metrics import Evaluation, loss, mae, mse, spearman
 from weft.models import ModelConfig, PooledModel, build_pooled
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
-from weft.tasks.running import answer, bucket_feed, each_batch, evaluating, in_order
+from weft.tasks.running import answer, bucket_feed, each_batch, evaluating, in_order, written_inputs
 
 INPUTS = ("text", "words", "values", "frames")
 METRICS = {"mse": mse, "mae": mae, "spearman": spearman}
@@ -108,7 +108,8 @@ class Regress:
         measured = {name: METRICS[name](told, wanted) for name in self.config.metrics}
         measured["loss"] = loss(losses, np.ones(len(losses)))
         lines, references = ([written(number) for number in column] for column in (told, wanted))
-        return Evaluation(measured, data.lengths("input"), lines, references)
+        sources = written_inputs(rows, data.numbers, self.config.input)
+        return Evaluation(measured, data.lengths("input"), lines, references, sources=sources, exact=False)
 
     def predict(
         self, model: PooledModel, inputs: Iterable[Any], decoding: DecodingConfig, first: int = 0

@@ -141,6 +141,12 @@ def raw_column(rows: Iterable[Any], numbers: np.ndarray | None, column: int) -> 
     return [found[number] for number in numbers.tolist()]
 
 
+def written_inputs(rows: Iterable[Any], numbers: np.ndarray | None, kind: str) -> list[str] | None:
+    """Return the inputs behind a data set as they were written; None where they are no text."""
+    raws = raw_column(rows, numbers, 0) if kind in ("text", "words") else None
+    return raws if raws is None or kind == "text" else [" ".join(words) for words in raws]
+
+
 def averages(parts: Iterable[Mapping[str, float]], weights: Sequence[float]) -> dict[str, float]:
     """Return the weighted mean of each named number."""
     rows = list(parts)

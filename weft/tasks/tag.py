@@ -20,7 +20,15 @@ from weft.metrics.spans import MARKS
 from weft.models import LabelModel, ModelConfig, build_label
 from weft.ops.loss import IGNORE, token_losses
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
-from weft.tasks.running import answer, bucket_feed, each_batch, evaluating, in_order, raw_column
+from weft.tasks.running import (
+    answer,
+    bucket_feed,
+    each_batch,
+    evaluating,
+    in_order,
+    raw_column,
+    written_inputs,
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,8 @@ class Tag:
         table = confusion(np.concatenate(told), np.concatenate(wanted), self.labels.size)
         extra = {"confusion": table, "labels": list(self.labels.names)}
         lines = [" ".join(labels) for labels in predictions], [" ".join(labels) for labels in references]
-        return Evaluation(measured, data.lengths("words"), *lines, extra, unit="words")
+        sources = written_inputs(rows, data.numbers, "words")
+        return Evaluation(measured, data.lengths("words"), *lines, extra, sources, unit="words")
 
     def _written(self, data: Dataset, rows: Iterable[Any], wanted: Sequence[np.ndarray]) -> list[list[str]]:
         """Return the labels as they were written, cut where the words were cut."""
