@@ -22,8 +22,8 @@ from weft.data.vocabulary import Vocabulary
 TEXT = TextField(CharTokenizer.fit(["abc"]))
 WORDS = WordsField(Vocabulary(["the", "cat"]))
 CHARS = WordsField(Vocabulary(["the", "cat"]), Vocabulary(list("abcdefgh")), max_chars=4)
-LABEL, MULTI = LabelField(["neg", "pos"]), LabelField(["a", "b", "c"], multi=True)
-LABELS, VALUE = LabelsField(["N", "V"]), ValueField(mean=10.0, std=4.0)
+LABEL, MULTI = LabelField(["neg", "pos"], frequent="pos"), LabelField(["a", "b", "c"], multi=True)
+LABELS, VALUE = LabelsField(["N", "V"], "N"), ValueField(mean=10.0, std=4.0)
 VECTORS = VectorsField(2, mean=[1.0, 2.0], std=[2.0, 0.0])
 HOLES = VectorsField(2, mean=[1.0, 2.0], std=[2.0, 1.0], missing=True)
 EXAMPLES = [
@@ -51,6 +51,12 @@ def test_what_every_field_promises(field, raw):
     again = field_from_plain(json.loads(json.dumps(field.plain())))
     assert np.array_equal(again.encode(raw), array)
     assert again.plain() == field.plain()
+
+
+def test_a_label_stored_without_the_most_frequent_one_is_read():
+    for field in (LABEL, LABELS):
+        plain = {name: value for name, value in field.plain().items() if name != "frequent"}
+        assert field_from_plain(plain).plain()["frequent"] is None
 
 
 def test_every_kind_is_here():

@@ -44,10 +44,16 @@ def test_words_with_and_without_characters():
 def test_labels_in_the_order_of_names():
     field = fit_field("label", ["pos", "neg", "pos"], OPTIONS)
     assert isinstance(field, LabelField)
-    assert field.names == ("neg", "pos")
+    assert (field.names, field.frequent) == (("neg", "pos"), "pos")
     several = fit_field("label", ["b,a", ["c"], ""], FieldOptions(multi_label=True))
     assert isinstance(several, LabelField)
     assert several.names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(("items", "frequent"), [([["N"], ["V", "V"]], "V"), ([["V"], ["N"]], "N")])
+def test_the_most_frequent_label_is_kept_of_equals_the_first(items, frequent):
+    field = fit_field("labels", items, OPTIONS)
+    assert field.plain()["frequent"] == frequent
 
 
 def test_numbers():

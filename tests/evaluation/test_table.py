@@ -5,7 +5,7 @@ import pytest
 
 from weft.evaluation import render_table, summarise
 from weft.evaluation.table import interval, label, number
-from weft.metrics import Evaluation, bleu, exact_match
+from weft.metrics import Evaluation, accuracy, bleu, exact_match
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_the_table_reads_at_a_glance():
     ]
     assert "tokens  items  exact match  BLEU" in lines
     assert lines[-1].startswith("BLEU signature: nrefs:1")
+
+
+def test_what_a_classifier_must_beat_stands_below_its_scores():
+    told = {"baseline": {"label": "Russian", "accuracy": 0.519}}
+    evaluation = Evaluation({"accuracy": accuracy([0, 1], [0, 0])}, np.array([3, 5]), extra=told)
+    summary = summarise(evaluation)
+    assert summary["baseline"] == told["baseline"]
+    assert "\n\nmost frequent label (Russian): accuracy 51.9 %\n\n" in render_table(summary)

@@ -23,7 +23,11 @@ EVALUATED = Evaluation(
     np.arange(40),
     ["cat" if i == 0 else "dog" for i in PREDICTED],
     ["cat" if i == 0 else "dog" for i in TRUE],
-    {"labels": ["cat", "dog"], "confusion": confusion(PREDICTED, TRUE, 2)},
+    {
+        "labels": ["cat", "dog"],
+        "confusion": confusion(PREDICTED, TRUE, 2),
+        "baseline": {"label": "cat", "accuracy": 0.7},
+    },
 )
 
 
@@ -59,6 +63,7 @@ def test_a_report_with_an_evaluation_given(folder):
     ]  # fmt: skip
     assert "75.0 %" in text
     assert "40 items" in text
+    assert "<td>most frequent label (cat)</td><td>accuracy 70.0 %</td>" in text
 
 
 def test_the_evaluation_of_the_folder_is_used(folder):

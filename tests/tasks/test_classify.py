@@ -100,6 +100,7 @@ def test_evaluation_by_hand():
     one = math.log(1 + math.e) - 1  # -log p(x)
     assert found.measurements["loss"].value == pytest.approx((3 * one + one + 1) / 4)
     assert found.extra["labels"] == ["x", "y"]
+    assert found.extra["baseline"] == {"label": "x", "accuracy": 3 / 4}
     assert found.references == ["x", "y", "x", "x"]
     assert found.sources == [row.values[0] for row in ROWS]
     assert list(found.measurements) == ["accuracy", "macro_f1", "loss"]

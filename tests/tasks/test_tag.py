@@ -124,6 +124,7 @@ def test_evaluation_counts_words_by_item():
     assert found.sources == [" ".join(row.values[0]) for row in ROWS]
     assert [len(line.split()) for line in found.predictions or []] == [3, 2, 5]
     assert found.extra["confusion"].sum() == 10
+    assert found.extra["baseline"] == {"label": "N", "accuracy": 4 / 10}
     told = " ".join(found.predictions or []).split()
     right = sum(p == r for p, r in zip(told, " ".join(found.references).split(), strict=True))
     assert found.measurements["accuracy"].value == pytest.approx(right / 10)

@@ -168,12 +168,14 @@ class LabelField:
     """One label as its number () int64, -1 if unseen; or several, as ones among zeros (K,) float32.
 
     Several unseen labels leave no mark in the array; `unknown` counts them, for scores that must.
+    `frequent` is the one label that stands most often in training, if that is known.
     """
 
     kind = "label"
 
-    def __init__(self, names: Sequence[str], multi: bool = False):
+    def __init__(self, names: Sequence[str], multi: bool = False, frequent: str | None = None):
         self.names, self._ids = _label_table(names)
+        self.frequent = frequent
         self.multi, self.ragged = multi, False
         self.element = (len(self.names),) if multi else ()
         self.dtype = np.dtype(np.float32 if multi else np.int64)
@@ -200,16 +202,17 @@ class LabelField:
         return int(encoded == UNSEEN)
 
     def plain(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names), "multi": self.multi}
+        return {"kind": self.kind, "names": list(self.names), "multi": self.multi, "frequent": self.frequent}
 
 
 class LabelsField:
-    """One label an element as numbers (T,) int64, -1 where unseen."""
+    """One label an element as numbers (T,) int64, -1 where unseen; `frequent` as in LabelField."""
 
     kind, ragged, dtype, element = "labels", True, np.dtype(np.int64), ()
 
-    def __init__(self, names: Sequence[str]):
+    def __init__(self, names: Sequence[str], frequent: str | None = None):
         self.names, self._ids = _label_table(names)
+        self.frequent = frequent
 
     @property
     def size(self) -> int:
@@ -225,7 +228,7 @@ class LabelsField:
         return int((encoded == UNSEEN).sum())
 
     def plain(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names)}
+        return {"kind": self.kind, "names": list(self.names), "frequent": self.frequent}
 
 
 class ValueField:
@@ -333,12 +336,12 @@ def _words_field(values: Mapping[str, Any]) -> Field:
 
 @kinds.register("label")
 def _label_field(values: Mapping[str, Any]) -> Field:
-    return LabelField(values["names"], values["multi"])
+    return LabelField(values["names"], values["multi"], values.get("frequent"))
 
 
 @kinds.register("labels")
 def _labels_field(values: Mapping[str, Any]) -> Field:
-    return LabelsField(values["names"])
+    return LabelsField(values["names"], values.get("frequent"))
 
 
 @kinds.register("value")

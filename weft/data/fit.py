@@ -86,31 +86,36 @@ def fit_words(items: Iterable[Iterable[str]], options: FieldOptions) -> WordsFie
 def fit_label(items: Iterable[Any], options: FieldOptions) -> LabelField:
     """Learn the labels of items, in the order of their names."""
     if options.multi_label:
-        return LabelField(_names(split_labels(item) for item in items), multi=True)
-    names = _names([item] for item in _told(items, str, "a label"))
-    if len(names) == 1:
+        return LabelField(sorted(_count(split_labels(item) for item in items)), multi=True)
+    counts = _count([item] for item in _told(items, str, "a label"))
+    if len(counts) == 1:
         raise DataError(
-            f"Every training item has the label `{names[0]}`; there must be two to tell apart. "
+            f"Every training item has the label `{next(iter(counts))}`; there must be two to tell apart. "
             "Check `data.columns=`, or the order of the file where `data.split` is position."
         )
-    return LabelField(names)
+    return LabelField(sorted(counts), frequent=_most_frequent(counts))
 
 
 def fit_labels(items: Iterable[Iterable[str]], options: FieldOptions) -> LabelsField:
     """Learn the labels of elements, in the order of their names."""
     del options  # labels know none
-    return LabelsField(_names(items))
+    counts = _count(items)
+    return LabelsField(sorted(counts), _most_frequent(counts))
 
 
-def _names(items: Iterable[Iterable[str]]) -> list[str]:
-    names: set[str] = set()
+def _count(items: Iterable[Iterable[str]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for item in items:
-        names.update(item)
-        if len(names) > MOST_LABELS:
+        counts.update(item)
+        if len(counts) > MOST_LABELS:
             break  # the field says so
-    if not names:
+    if not counts:
         raise DataError("There is no label in the training data. Check `data.columns=`.")
-    return sorted(names)
+    return counts
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    return max(sorted(counts), key=counts.__getitem__)  # of equals, the first by name
 
 
 def fit_value(values: Iterable[Any], options: FieldOptions) -> ValueField:

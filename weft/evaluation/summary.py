@@ -31,6 +31,7 @@ def summarise(evaluation: Evaluation, samples: int = 1000, seed: int = 0, bucket
     by_length    per bucket {shortest, longest, items, metrics}, where lengths differ
     lengths      histogram {edges, counts} of the source lengths
     labels, confusion     of a classifier
+    baseline     {label, accuracy} of a classifier's most frequent training label, told always
     examples     [{source, prediction, reference, right}]: the first items, and the first wrong ones;
                  numbers are neither right nor wrong
     """
@@ -42,7 +43,7 @@ def summarise(evaluation: Evaluation, samples: int = 1000, seed: int = 0, bucket
         "lengths": _histogram(evaluation.lengths),
         **{
             name: _plain(evaluation.extra[name])
-            for name in ("labels", "confusion")
+            for name in ("labels", "confusion", "baseline")
             if name in evaluation.extra
         },
         "examples": _examples(evaluation),
@@ -147,7 +148,7 @@ def _example(evaluation: Evaluation, i: int) -> Summary:
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, ndarray) else list(value)
+    return value.tolist() if isinstance(value, ndarray) else value
 
 
 def _finite(value: float) -> float | None:

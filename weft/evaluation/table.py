@@ -67,6 +67,14 @@ def metric_rows(summary: Mapping[str, Any]) -> list[list[str]]:
     ]
 
 
+def baseline(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what a classifier must beat: training's most frequent label, told always."""
+    told = summary.get("baseline")
+    if not told:
+        return []
+    return [(f"most frequent label ({told['label']})", f"accuracy {number(told['accuracy'], share=True)}")]
+
+
 def length_rows(summary: Mapping[str, Any]) -> list[list[str]]:
     """Return a row a length bucket: lengths, items, each metric's value."""
     return [
@@ -89,6 +97,7 @@ def render_table(summary: Mapping[str, Any]) -> str:
     """Write a summary as text: metrics with intervals, quality by length, signatures."""
     parts = [f"{summary['items']:,} items"]
     parts.append(align([["metric", "value", "95 % interval"], *metric_rows(summary)]))
+    parts.extend(f"{name}: {accuracy}" for name, accuracy in baseline(summary))
     if summary["by_length"]:
         header = [summary["unit"], "items", *(label(name) for name in summary["metrics"])]
         parts.append(align([header, *length_rows(summary)]))

@@ -19,7 +19,8 @@ class Evaluation:
     lengths       (n,) source length of each item, counted in `unit`
     predictions   as text, one an item, where output can be written so; likewise references and sources
     exact         whether a prediction is right where it equals its reference; a number is only near
-    extra         what belongs to the task: "confusion" (C, C) and "labels" [C] for a classifier
+    extra         what belongs to the task: "confusion" (C, C) and "labels" [C] for a classifier,
+                  "baseline" {label, accuracy}: the most frequent label of training, told always
     """
 
     measurements: dict[str, Measurement]

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.core.text import dump_yaml
 from weft.evaluation import EVALUATION, read_evaluation, summarise
-from weft.evaluation.table import arrow, label
+from weft.evaluation.table import arrow, baseline, label
 from weft.metrics import Evaluation
 from weft.reporting import html, sections
 from weft.reporting.entries import Alignment, duration, rate
@@ -61,6 +61,7 @@ def _at_a_glance(
     for name, entry in summary["metrics"].items() if summary else ():
         rows.append([f"{label(name)}\u00a0{arrow(entry)}", sections.quality(entry, best=True)])
     if summary:
+        rows += map(list, baseline(summary))
         rows.append(["evaluated on", f"{summary['items']:,} items"])
     return rows + _training(history)
 

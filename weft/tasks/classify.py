@@ -27,6 +27,7 @@ from weft.metrics import (
     macro_f1,
 )
 from weft.models import ModelConfig, PooledModel, build_pooled
+from weft.tasks.baselines import majority_score
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
 from weft.tasks.running import (
     answer,
@@ -142,7 +143,8 @@ class Classify:
         told, seen = logits.argmax(1), labels >= 0
         table = confusion(told[seen], labels[seen], self.label.size)
         measured = {"accuracy": accuracy(told, labels), "macro_f1": macro_f1(told, labels)}
-        return measured, {"confusion": table, "labels": list(self.label.names)}
+        extra = {"confusion": table, "labels": list(self.label.names)}
+        return measured, extra | majority_score(self.label, labels)
 
     def _unseen(self, written: list[Any] | None, labels: np.ndarray) -> Bool[np.ndarray, "n"]:
         """Return which items bear a label that training never showed; the arrays cannot tell."""

@@ -19,6 +19,7 @@ from weft.metrics import Evaluation, confusion, loss, span_f1, token_accuracy, t
 from weft.metrics.spans import MARKS
 from weft.models import LabelModel, ModelConfig, build_label
 from weft.ops.loss import IGNORE, token_losses
+from weft.tasks.baselines import majority_score
 from weft.tasks.protocol import BatchConfig, Loss, Prediction, tasks
 from weft.tasks.running import (
     answer,
@@ -120,6 +121,7 @@ class Tag:
         measured["loss"] = loss([t.nll for t in found], [t.counted for t in found])
         table = confusion(np.concatenate(told), np.concatenate(wanted), self.labels.size)
         extra = {"confusion": table, "labels": list(self.labels.names)}
+        extra |= majority_score(self.labels, np.concatenate(wanted))
         lines = [" ".join(labels) for labels in predictions], [" ".join(labels) for labels in references]
         sources = written_inputs(rows, data.numbers, "words")
         return Evaluation(measured, data.lengths("words"), *lines, extra, sources, unit="words")

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
+
+from numpy import ndarray
+
+from weft.data import LabelField, LabelsField
 
 
 def majority_label(labels: Iterable[str], count: int) -> list[str]:
@@ -14,3 +19,11 @@ def majority_label(labels: Iterable[str], count: int) -> list[str]:
 def most_frequent(counts: Counter[str]) -> str:
     """Return the label counted most; of equals, the first by name."""
     return min(counts, key=lambda name: (-counts[name], name))
+
+
+def majority_score(field: LabelField | LabelsField, wanted: ndarray) -> dict[str, Any]:
+    """Return which label is told always, and how often it is right; nothing where it is not known."""
+    if field.frequent is None:
+        return {}
+    right = wanted == field.names.index(field.frequent)
+    return {"baseline": {"label": field.frequent, "accuracy": float(right.mean())}}
