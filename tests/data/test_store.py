@@ -29,7 +29,7 @@ def test_rows_become_columns(tmp_path, named):
     assert texts(dataset) == [[4, 5], [4, 5, 1, 6]]
     assert dataset.columns["label"].flat.tolist() == [1, -1]
     assert dataset.ragged() == ["text"]
-    assert dataset.numbers.tolist() == [1, 4]
+    assert dataset.numbers.tolist() == [1, 3]
     counts = dataset.counts
     assert (counts.kept, counts.empty, counts.too_long, counts.cut) == (2, 1, 0, 0)
     assert counts.unknown == {"text": 1, "label": 1}
@@ -154,7 +154,7 @@ def test_a_version_from_elsewhere(pairs, cache):
     prepare_cached(pairs, FIELDS, Limits())
     (folder,) = cache.iterdir()
     about = folder / "dataset.json"
-    about.write_text(about.read_text().replace('"format": 1', '"format": 9'))
+    about.write_text(about.read_text().replace('"format": 2', '"format": 9'))
     with pytest.raises(ArtefactError, match=r"damaged or of another version. Delete the folder"):
         open_dataset(folder)
 

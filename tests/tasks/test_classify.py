@@ -212,3 +212,19 @@ def test_numeric_series_are_told_apart(tmp_path):
     run = learn(tmp_path / "run", rows, task={"name": "classify", "input": "values"})
     assert run.evaluate().measurements["accuracy"].value > 0.95
     assert run.predict([np.full((6, 2), -9.0), [[9.0, 8.0], [12.0, 14.0]]]) == ["down", "up"]
+
+
+def test_the_inputs_shown_are_those_of_the_items_though_files_share_line_numbers(tmp_path):
+    (tmp_path / "data").mkdir()
+    for label in ("x", "y"):
+        (tmp_path / "data" / f"{label}.txt").write_text("".join(f"{label}{i} {label}\n" for i in range(30)))
+    settings = {
+        "task": "classify",
+        "run": str(tmp_path / "run"),
+        "threads": 1,
+        "data": {"train": [str(tmp_path / "data")], "format": "label_files", "fractions": [0.5, 0.5, 0]},
+        "train": {"steps": 1},
+    }
+    run, _ = start(parse_settings(settings), quiet=True)
+    found = run.evaluate(part="valid")
+    assert [source[0] for source in found.sources or []] == found.references

@@ -38,7 +38,7 @@ __all__ = [
     "write_ragged",
 ]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PrepareCounts:
 class Dataset:
     """Named columns of equal size, seen whole or through `rows`, the places of the items in view.
 
-    numbers  (n,) int64, the line of its file each stored item came from; None where unknown
+    numbers  (n,) int64, which row of its source, from 1, each stored item is; None where unknown
     """
 
     columns: dict[str, RaggedArray]
@@ -207,14 +207,14 @@ def _fill(
 ) -> PrepareCounts:
     tally = {"kept": 0, "empty": 0, "too_long": 0, "cut": 0}
     unknown = dict.fromkeys(fields, 0)
-    for row in rows:
+    for place, row in enumerate(rows, start=1):  # a source of several files has many a line 1
         items = _encode(row, fields)
         fate, items = fit_limits(items, fields, limits)
         if fate in ("kept", "cut"):
             for name, item in items.items():
                 columns[name].append(item)
             _count_unknown(unknown, fields, row, items)
-            numbers.append(np.array([row.number], np.int64))
+            numbers.append(np.array([place], np.int64))
             tally["kept"] += fate == "cut"
         tally[fate] += 1
     if not tally["kept"]:

@@ -133,11 +133,11 @@ def pieces(tokens: Iterable[int], text: Callable[[list[int]], str]) -> Iterator[
 
 
 def raw_column(rows: Iterable[Any], numbers: np.ndarray | None, column: int) -> list[Any] | None:
-    """Return the raw values behind a data set: those of `rows` whose numbers it kept."""
+    """Return the raw values behind a data set: those of the rows it kept, by their place in `rows`."""
     if numbers is None:
         return None
     wanted = set(numbers.tolist())
-    found = {row.number: row.values[column] for row in rows if row.number in wanted}
+    found = {place: row.values[column] for place, row in enumerate(rows, start=1) if place in wanted}
     return [found[number] for number in numbers.tolist()]
 
 
