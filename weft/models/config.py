@@ -43,7 +43,12 @@ class Common:
     attention_heads: int = option(4, "heads of multihead attention outside a transformer", low=1)
     attention_values: bool = option(False, "learned value encodings in attention of one head")
     word_width: int = option(64, "width of the character encoder of words", low=1)
-    word_dropout: float = option(0.0, "share of words read as unknown in training", low=0, high=0.95)
+    word_dropout: float = option(
+        0.0,
+        "share of words read as unknown in training, where the input is words, not text",
+        low=0,
+        high=0.95,
+    )
     patch: int = option(1, "steps of a numeric series that become one input", low=1)
 
 
