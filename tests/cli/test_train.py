@@ -58,6 +58,15 @@ def test_a_run_goes_on_where_it_stopped_bit_for_bit(tmp_path):
     assert all(bool((tensor == weights[name]).all()) for name, tensor in one.weights().items())
 
 
+def test_a_damaged_checkpoint_is_told_even_in_quiet(tmp_path):
+    train_reverse(tmp_path, "train.checkpoint_every=3", steps=6)
+    damaged = RunFolder.open(tmp_path / "run").checkpoint("last").path / "model.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    ended = weft_inside("train", "--resume", str(tmp_path / "run"), "train.steps=8", "-q")
+    assert ended.code == 0
+    assert "Falling back to the checkpoint before step-00000006" in ended.err
+
+
 WRONG = {
     "nothing at all": ([], "There is nothing to train. Name a recipe"),
     "an absent recipe": (["mine.yaml"], "There is no recipe file `mine.yaml`."),

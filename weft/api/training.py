@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -177,6 +178,13 @@ def _train(
         folder,
         settings.general.seed,
         resuming,
+        on_event=_warn if quiet else None,
         quiet=quiet,
     )
     return Run(folder, session), outcome
+
+
+def _warn(name: str, values: Mapping[str, Any]) -> None:
+    """Tell a warning where no progress is shown: a damaged checkpoint is passed over, say."""
+    if name == "warning":
+        print(values["message"], file=sys.stderr)
