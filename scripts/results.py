@@ -151,7 +151,8 @@ def _windows(session: Any, part: str) -> tuple[Any, Any]:
     c = session.settings.task_config
     feed = WindowFeed(data.columns["series"], c.history, c.horizon, 1, 256, shuffle=False)
     batches = [feed.batch(0, i) for i in range(feed.batches(0))]
-    return tuple(np.concatenate([b[name].numpy() for b in batches]) for name in ("history", "future"))  # type: ignore[return-value]  # two names, two arrays
+    history, future = (np.concatenate([b[name].numpy() for b in batches]) for name in ("history", "future"))
+    return history, future
 
 
 def _parts(run: Any) -> tuple[Any, Any]:

@@ -75,7 +75,7 @@ def imported(module: Module) -> list[tuple[str, int, bool]]:
     found = []
     for node in ast.walk(module.tree):
         for name in _names(node, module):
-            found.append((name, node.lineno, id(node) not in lazy))  # type: ignore[attr-defined]  # an import
+            found.append((name, node.lineno, id(node) not in lazy))
     return found
 
 

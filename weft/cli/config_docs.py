@@ -105,7 +105,9 @@ def _flatten(name: str, section: type) -> Iterator[tuple[str, type]]:
 def _nested(kind: Any) -> type | None:
     """Return the dataclass a type is, or may be beside None."""
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-    return next((option for option in options if dataclasses.is_dataclass(option)), None)  # type: ignore[return-value]  # a class
+    return next(
+        (option for option in options if isinstance(option, type) and dataclasses.is_dataclass(option)), None
+    )
 
 
 def _render_section(name: str, section: type) -> str:

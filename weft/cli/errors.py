@@ -51,8 +51,9 @@ def translate(error: BaseException) -> WeftError | None:
         return Interrupted("Interrupted.", signal.SIGINT)
     if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help, which is printed by now
         return InputError("A verb is missing. See `weft --help`.")
-    if hasattr(error, "format_message"):  # the command line's own errors
-        return InputError(f"{error.format_message()} See `weft --help`.")  # type: ignore[attr-defined]  # asked above
+    message = getattr(error, "format_message", None)
+    if message is not None:  # the command line's own errors
+        return InputError(f"{message()} See `weft --help`.")
     if _is_out_of_memory(error):
         return ResourceError(f"Memory does not suffice: {_summary(error)} Try a smaller model or batch.")
     if isinstance(error, OSError):

@@ -351,8 +351,8 @@ def _value_field(values: Mapping[str, Any]) -> Field:
 
 @kinds.register("values")
 def _vectors_field(values: Mapping[str, Any]) -> Field:
-    names = ("width", "mean", "std", "change", "scale", "missing")
-    return VectorsField(*(values[name] for name in names))
+    mean, std, change = values["mean"], values["std"], values.get("change")
+    return VectorsField(values["width"], mean, std, change, values["scale"], values["missing"])
 
 
 @kinds.register("frames")

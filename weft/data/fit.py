@@ -93,14 +93,14 @@ def fit_label(items: Iterable[Any], options: FieldOptions) -> LabelField:
             f"Every training item has the label `{next(iter(counts))}`; there must be two to tell apart. "
             "Check `data.columns=`, or the order of the file where `data.split` is position."
         )
-    return LabelField(sorted(counts), frequent=_most_frequent(counts))
+    return LabelField(sorted(counts), frequent=most_frequent(counts))
 
 
 def fit_labels(items: Iterable[Iterable[str]], options: FieldOptions) -> LabelsField:
     """Learn the labels of elements, in the order of their names."""
     del options  # labels know none
     counts = _count(items)
-    return LabelsField(sorted(counts), _most_frequent(counts))
+    return LabelsField(sorted(counts), most_frequent(counts))
 
 
 def _count(items: Iterable[Iterable[str]]) -> Counter[str]:
@@ -114,8 +114,9 @@ def _count(items: Iterable[Iterable[str]]) -> Counter[str]:
     return counts
 
 
-def _most_frequent(counts: Counter[str]) -> str:
-    return max(sorted(counts), key=counts.__getitem__)  # of equals, the first by name
+def most_frequent(counts: Counter[str]) -> str:
+    """Return the label counted most; of equals, the first by name."""
+    return min(counts, key=lambda name: (-counts[name], name))
 
 
 def fit_value(values: Iterable[Any], options: FieldOptions) -> ValueField:

@@ -24,8 +24,7 @@ _BROKEN = (
     lzma.LZMAError,
     zlib.error,
     zipfile.BadZipFile,
-    RuntimeError,
-    NotImplementedError,
+    RuntimeError,  # of zipfile: a password is wanted, or a compression is not known
 )
 
 

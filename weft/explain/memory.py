@@ -73,10 +73,10 @@ def measure_batch(build: Build, config: ModelConfig, run: Run) -> Taken:
 
 def state_bytes(model: nn.Module, rows: int, steps: int) -> int:
     """Return the bytes of the state that a causal model carries from step to step; 0 without one."""
-    backbone = next((m for name, m in model.named_modules() if name.endswith("backbone")), None)
+    backbone: Any = next((m for name, m in model.named_modules() if name.endswith("backbone")), None)
     if backbone is None:
         return 0
-    state: Any = backbone.init_state(rows, steps)  # type: ignore[operator]  # a Backbone
+    state: Any = backbone.init_state(rows, steps)
     return sum(leaf.numel() * leaf.element_size() for leaf in leaves(state))
 
 

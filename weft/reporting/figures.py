@@ -125,7 +125,7 @@ def alignment(
     bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.08, aspect=25, shrink=0.9)
     bar.set_label("attention weight", fontsize=9)
     bar.ax.tick_params(labelsize=8)
-    bar.outline.set_visible(False)  # type: ignore[operator]  # its stub calls the artist a callable
+    bar.ax.spines["outline"].set_visible(False)
     return figure
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from weft.core.errors import DataError
 from weft.data import LineCounts, Row, Rows
@@ -56,7 +57,7 @@ class StepRows:
         shares = self.sizes or [share * size for share in self.fractions]
         return round(sum(shares[:place])), round(sum(shares[: place + 1]))
 
-    def collecting(self, faults: object) -> StepRows:
+    def collecting(self, faults: Any) -> StepRows:
         """Return the same view handing broken lines to `faults`."""
-        source = self.source.collecting(faults)  # type: ignore[arg-type]  # a Refuse, which weft.data keeps to itself
+        source = self.source.collecting(faults)
         return StepRows(source, self.part, self.fractions, self.lookback, self.sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from weft.tasks.baselines.majority import most_frequent
+from weft.data.fit import most_frequent
 
 
 def frequent_tags(

@@ -9,16 +9,12 @@ from typing import Any
 from numpy import ndarray
 
 from weft.data import LabelField, LabelsField
+from weft.data.fit import most_frequent
 
 
 def majority_label(labels: Iterable[str], count: int) -> list[str]:
     """Tell the most frequent training label `count` times; of equals, the first by name."""
     return [most_frequent(Counter(labels))] * count
-
-
-def most_frequent(counts: Counter[str]) -> str:
-    """Return the label counted most; of equals, the first by name."""
-    return min(counts, key=lambda name: (-counts[name], name))
 
 
 def majority_score(field: LabelField | LabelsField, wanted: ndarray) -> dict[str, Any]:
